@@ -1,0 +1,86 @@
+"""The errors that ncukit raises, and the exit code of each.
+
+NcukitError                       exit 1
+ ├ UsageError                     exit 2
+ ├ ToolError                      exit 3
+ └ ReportError                    exit 4
+    ├ ReportNotFound
+    ├ ReportEmpty
+    ├ ReportFormatError           another format, or damaged
+    └ ReaderCrashed               the native reader died on it
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class NcukitError(Exception):
+    """Base of all errors: what happened (``message``), what to do (``hint``), a stable ``code`` for JSON."""
+
+    exit_code = 1
+    code = "error"
+
+    def __init__(self, message: str, hint: str = "", *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if code is not None:
+            self.code = code
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the error as JSON data: code, message, hint, exit code."""
+        return {"code": self.code, "message": self.message, "hint": self.hint, "exit_code": self.exit_code}
+
+
+class UsageError(NcukitError):
+    """The caller asked for something that does not exist, or for a combination that makes no sense."""
+
+    exit_code = 2
+    code = "usage"
+
+
+class ToolError(NcukitError):
+    """ncu, nsys or nvcc is missing, too old, or failed."""
+
+    exit_code = 3
+    code = "tool-failed"
+
+
+class ReportError(NcukitError):
+    """An input file cannot be used; ``path`` says which."""
+
+    exit_code = 4
+    code = "report-unusable"
+
+    def __init__(self, path: str | Path, message: str, hint: str = "", *, code: str | None = None) -> None:
+        super().__init__(message, hint, code=code)
+        self.path = str(path)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the error as JSON data, with the file it is about."""
+        return {**super().as_dict(), "file": self.path}
+
+
+class ReportNotFound(ReportError):
+    """There is no such file, or it cannot be opened."""
+
+    code = "report-not-found"
+
+
+class ReportEmpty(ReportError):
+    """The file is whole but holds nothing to show."""
+
+    code = "report-empty"
+
+
+class ReportFormatError(ReportError):
+    """The file is of another format, truncated or damaged."""
+
+    code = "report-format"
+
+
+class ReaderCrashed(ReportError):
+    """The native reader died on the file, in its child process."""
+
+    code = "reader-crashed"

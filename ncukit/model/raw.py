@@ -1,0 +1,73 @@
+"""One launch as the report holds it: native names, base units, nothing interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+RawValue = float | int | str
+Instance = tuple[int | str | float, float | int | str]
+"""(correlation id, value): a PC, an opcode or a time stamp, and what was counted there."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to read of each launch; ``metrics`` None means every one.
+
+    ``breakdowns`` are string metrics that list other metrics: those are read as well.
+    ``sass`` "half" reads SASS only for launches whose opcode counts show packed-half instructions.
+    """
+
+    metrics: frozenset[str] | None = frozenset()
+    instances: frozenset[str] = frozenset()
+    breakdowns: frozenset[str] = frozenset()
+    units: bool = False
+    sections: bool = False
+    rules: bool = False
+    nvtx: bool = False
+    sources: bool = False
+    sass: Literal["none", "half", "all"] = "none"
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What one of ncu's own rules wrote into the report.
+
+    ``speedup`` [%] is ncu's estimate; ``speedup_kind`` says of what: ``global`` (the whole kernel) or
+    ``local`` (the section's own metric).  The two must never share a column.
+    """
+
+    id: str
+    name: str
+    section: str
+    messages: tuple[tuple[str, str, str], ...]
+    """(kind, title, text); kind is one of ok, optimization, warning, error, none."""
+    speedup: float | None = None
+    speedup_kind: Literal["global", "local"] | None = None
+    focus: tuple[tuple[str, float, str], ...] = ()
+    """(raw metric, value, information) that the rule looked at."""
+
+
+@dataclass(frozen=True)
+class RawKernel:
+    """One result of a report.
+
+    ``metrics`` holds what was asked for *and* is in the report, as int, float (NaN kept) or str.
+    """
+
+    index: int
+    function: str
+    demangled: str
+    mangled: str
+    workload: str = "kernel"
+    metrics: Mapping[str, RawValue] = field(default_factory=dict)
+    instances: Mapping[str, tuple[Instance, ...]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    sections: tuple[str, ...] = ()
+    rules: tuple[RuleResult, ...] = ()
+    nvtx: tuple[str, ...] = ()
+    source_files: Mapping[str, str] = field(default_factory=dict)
+    sass: Mapping[int, str] = field(default_factory=dict)
+    lines: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    """PC -> (file, line), where the program was built with line information."""
