@@ -1,5 +1,6 @@
 """Frozen dataclasses that travel between the stages. No reading, no arithmetic on counters, no drawing."""
 
+from ncukit.model.diagnosis import Diagnosis, ReportFile
 from ncukit.model.finding import Evidence, Experiment, Finding, Skipped, Verdict
 from ncukit.model.kernel import Kernel
 from ncukit.model.raw import Instance, RawKernel, RawValue, RuleResult, Wanted
@@ -8,6 +9,7 @@ from ncukit.model.value import Quality, Value
 
 __all__ = [
     "Check",
+    "Diagnosis",
     "Evidence",
     "Experiment",
     "Finding",
@@ -17,6 +19,7 @@ __all__ = [
     "Quality",
     "RawKernel",
     "RawValue",
+    "ReportFile",
     "Roof",
     "Roofline",
     "RuleResult",
