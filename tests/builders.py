@@ -1,0 +1,95 @@
+"""The only factories of launches in tests: ``raw_kernel`` with native names, ``kernel`` with neutral ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ncukit.model import Instance, Kernel, RawKernel, RawValue, Value
+
+Number = float | int | str | None
+
+
+def raw_kernel(
+    function: str = "k",
+    metrics: Mapping[str, RawValue] | None = None,
+    *,
+    instances: Mapping[str, Mapping[int | str, float | int] | tuple[Instance, ...]] | None = None,
+    index: int = 0,
+    demangled: str | None = None,
+    mangled: str | None = None,
+    **fields: Any,
+) -> RawKernel:
+    """Return a launch with ``metrics`` (native name -> value) and ``instances`` (native name -> {id: value}).
+
+    Further keywords are fields of ``RawKernel``.
+
+    >>> k = raw_kernel("copy", {"dram__bytes.sum": 64}, instances={"inst_executed": {0x10: 2}})
+    >>> k.metrics["dram__bytes.sum"], k.instances["inst_executed"], k.demangled
+    (64, ((16, 2),), 'copy()')
+    """
+    pairs = {
+        name: tuple(values.items()) if isinstance(values, Mapping) else tuple(values)
+        for name, values in (instances or {}).items()
+    }
+    return RawKernel(
+        index=index,
+        function=function,
+        demangled=f"{function}()" if demangled is None else demangled,
+        mangled=f"_Z{len(function)}{function}v" if mangled is None else mangled,
+        metrics=dict(metrics or {}),
+        instances=pairs,
+        **fields,
+    )
+
+
+def kernel(
+    *,
+    raw: RawKernel | None = None,
+    file: str = "test.ncu-rep",
+    signals: Mapping[str, Number] | None = None,
+    breakdowns: Mapping[str, Mapping[str, float]] | None = None,
+    failed: str | None = None,
+    **neutral: Number | Value,
+) -> Kernel:
+    """Return a launch whose neutral metrics are ``neutral`` by id; all others of the catalog are unknown.
+
+    Units come from the catalog; an id that is not in it is an error of the test.  A ``Value`` is taken as it
+    is; None means unknown.
+
+    Raises:
+        KeyError: a neutral id is not in the catalog.
+
+    >>> k = kernel(sm_count=132, dram_throughput_pct=91.5)
+    >>> k.number("sm_count"), k.metrics["l2_hit_rate_pct"].reason
+    (132, 'not given by the test')
+    """
+    units = _units()
+    if unknown := sorted(set(neutral) - set(units)):
+        raise KeyError(f"not in the catalog: {', '.join(unknown)}")
+    metrics = {id: _value(id, neutral.get(id), unit) for id, unit in units.items()}
+    return Kernel(
+        file=file,
+        raw=raw or raw_kernel(),
+        metrics=metrics,
+        signals={id: _value(id, value, "") for id, value in (signals or {}).items()},
+        breakdowns={id: tuple(members.items()) for id, members in (breakdowns or {}).items()},
+        failed=failed,
+    )
+
+
+def _value(id: str, value: Number | Value, unit: str) -> Value:
+    if isinstance(value, Value):
+        return value
+    if value is None:
+        return Value(id, None, unit, reason="not given by the test")
+    return Value(id, value, unit, "exact", sources=("test",))
+
+
+def _units() -> dict[str, str]:
+    from ncukit.catalog import load
+
+    catalog = load()
+    metrics = getattr(catalog, "metrics", catalog)
+    entries = metrics.values() if isinstance(metrics, Mapping) else metrics
+    return {metric.id: metric.unit for metric in entries}

@@ -1,0 +1,95 @@
+"""Fixtures of all tests: a fixed terminal, the shared real reports, the real Nsight tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
+
+os.environ.update(COLUMNS="80", NO_COLOR="1", TZ="UTC")
+os.environ.setdefault("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1")
+time.tzset()
+
+
+def shared_folder() -> Path:
+    """Return the folder of the shared real reports, which need not exist."""
+    return Path(os.environ.get("NCUKIT_SHARED") or CHECKOUT.parent / "shared")
+
+
+def no_shared() -> str:
+    """Return why tests that need the shared reports are skipped."""
+    return f"no shared reports: {shared_folder()} does not exist (set NCUKIT_SHARED)"
+
+
+def reports(*folders: str) -> list[Path]:
+    """Return the real reports in ``folders`` of the shared reports, sorted; [] when they are absent.
+
+    For parametrisation, at collection time.  Without folders: ``ncu`` and ``ncu-more``.
+
+    >>> all(path.suffix in REPORT_SUFFIXES for path in reports())
+    True
+    """
+    root = shared_folder() / "reports"
+    return sorted(
+        path
+        for folder in folders or ("ncu", "ncu-more")
+        for path in (root / folder).glob("*")
+        if path.suffix in REPORT_SUFFIXES
+    )
+
+
+def each_report(*folders: str) -> pytest.MarkDecorator:
+    """Return the mark that runs a test once for each real report, as argument ``report``.
+
+    Where the shared reports are absent the test is skipped once, with the reason.
+    """
+    paths = reports(*folders)
+    if not paths:
+        return pytest.mark.parametrize(
+            "report", [pytest.param(None, marks=pytest.mark.skip(reason=no_shared()), id="no-reports")]
+        )
+    return pytest.mark.parametrize("report", paths, ids=[path.stem for path in paths])
+
+
+def tool(name: str) -> Path | None:
+    """Return the real tool ``name``: from NCUKIT_<NAME>, PATH, or the places where CI installs Nsight."""
+    if (given := os.environ.get(f"NCUKIT_{name.upper()}")) and Path(given).is_file():
+        return Path(given)
+    if found := shutil.which(name):
+        return Path(found)
+    for folder in (Path("/opt/nsight/bin"), CHECKOUT / ".tools" / "nsight" / "bin"):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+def _tool_or_skip(name: str) -> Path:
+    if (found := tool(name)) is None:
+        pytest.skip(f"no {name}: not in NCUKIT_{name.upper()}, PATH, /opt/nsight/bin or .tools/nsight/bin")
+    return found
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Folder of the shared real reports and domain files; skips where it is absent."""
+    if not (path := shared_folder()).is_dir():
+        pytest.skip(no_shared())
+    return path
+
+
+@pytest.fixture(scope="session")
+def ncu() -> Path:
+    """Path of the real ncu; skips where there is none."""
+    return _tool_or_skip("ncu")
+
+
+@pytest.fixture(scope="session")
+def nsys() -> Path:
+    """Path of the real nsys; skips where there is none."""
+    return _tool_or_skip("nsys")
