@@ -5,7 +5,7 @@
 #   usage: scripts/install_nsight.sh [PREFIX]     (default /opt/nsight)
 # Root is needed only where libssh-4, libpfm4 or libelf1 is missing.  About 530 MB to download, 380 MB on disk.
 # Result: PREFIX/bin/{ncu,nsys}, PREFIX/libcuda (user-mode driver: "a driver but no GPU" on LD_LIBRARY_PATH),
-#         PREFIX/samples (real .ncu-rep files), PREFIX/FileFormat (the documented report format).
+#         PREFIX/samples (real .ncu-rep files, in folders), PREFIX/FileFormat (the documented report format).
 set -euo pipefail
 prefix=${1:-/opt/nsight}
 export NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT=1   # else ncu copies its sections into $HOME
@@ -16,7 +16,7 @@ works() {
         "$prefix/bin/nsys" --version >/dev/null 2>&1 &&
         [ -e "$prefix/libcuda/libcuda.so.1" ] &&
         linked=$(ldd "$importer" 2>/dev/null) && ! grep -q 'not found' <<<"$linked" &&
-        compgen -G "$prefix/samples/*.ncu-rep" >/dev/null
+        compgen -G "$prefix/samples/*/*.ncu-rep" >/dev/null
 }
 if works; then
     echo "$prefix: ncu and nsys work already"
