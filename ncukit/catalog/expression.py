@@ -1,0 +1,349 @@
+"""The catalog's expression language: parsed once into closures over one launch, never ``eval``.
+
+``{raw.metric}`` is a value of the report, ``@id`` another neutral metric, ``x?`` an operand that may be
+missing.  The functions are listed in `FUNCTIONS`.  Division by zero is undefined, not zero.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ncukit.model.raw import Instance, RawValue
+
+Number = float | int
+Result = Number | str
+
+
+class Missing(Exception):
+    """An operand is not there; ``args[0]`` names it."""
+
+
+class Undefined(Exception):
+    """A ratio over nothing; ``args[0]`` is the denominator as written."""
+
+
+class Launch(Protocol):
+    """What an expression may ask of one launch."""
+
+    raw: Mapping[str, RawValue]
+    instances: Mapping[str, tuple[Instance, ...]]
+
+    def ref(self, id: str) -> Result:
+        """Return the value of neutral metric ``id`` or raise Missing."""
+
+    def call(self, function: str, argument: str) -> Number:
+        """Return the value of a function that needs opcodes, SASS or the peak table, or raise Missing."""
+
+
+Evaluate = Callable[[Launch], Result]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A compiled expression and what it reads.
+
+    ``raws`` must all be in the report, ``optional`` may be; ``refs`` are neutral metrics; ``calls`` are
+    (function, argument) pairs that read opcodes, SASS or the peak table; ``instanced`` are raw metrics
+    whose instances must be there.
+    """
+
+    text: str
+    evaluate: Evaluate
+    raws: tuple[str, ...]
+    optional: tuple[str, ...]
+    refs: tuple[str, ...]
+    calls: tuple[tuple[str, str], ...]
+    instanced: tuple[str, ...]
+
+
+OPCODES = "sass__inst_executed_per_opcode"
+OPCODES_FULL = "sass__inst_executed_per_opcode_with_modifier_all"
+THREADS_BY_PC = "thread_inst_executed_true"
+CALLS = {"opmix": OPCODES, "opcount": OPCODES, "tensor_ops": OPCODES_FULL, "half_ops": THREADS_BY_PC, "table": ""}
+"""Functions that `Launch.call` answers, and the raw metric whose instances each reads."""
+
+FUNCTIONS = ("opt", "sum_opt", "max", "min", "ceil", "round", "tail", "argmin", "inst", *CALLS)
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<raw>\{[^{}]+\})|(?P<ref>@\w+)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?)"
+    r'|(?P<text>"[^"]*")|(?P<name>[A-Za-z_]\w*)|(?P<op>\*\*|[-+*/(),=?]))'
+)
+
+
+def compile_expression(text: str) -> Expression:
+    """Compile ``text``.
+
+    Raises:
+        ValueError: it is not in the language; the message shows where.
+
+    >>> class L:
+    ...     raw, instances = {"a.sum": 6, "b.sum": 4}, {}
+    >>> compile_expression("{a.sum}/{b.sum}*100").evaluate(L())
+    150.0
+    """
+    parser = _Parser(text)
+    evaluate = parser.expression()
+    if parser.kind:
+        raise ValueError(f"unexpected {parser.token!r} in {text!r}")
+    raws, optional, refs, instanced = (
+        tuple(dict.fromkeys(parser.reads[key])) for key in ("raw", "optional", "ref", "instanced")
+    )
+    return Expression(text, evaluate, raws, optional, refs, tuple(dict.fromkeys(parser.calls)), instanced)
+
+
+class _Parser:
+    """Recursive descent over one expression; builds closures and notes what they read."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
+        self.kind, self.token = "", ""
+        self.reads: dict[str, list[str]] = {"raw": [], "optional": [], "ref": [], "instanced": []}
+        self.calls: list[tuple[str, str]] = []
+        self.advance()
+
+    def advance(self) -> None:
+        if self.position >= len(self.text.rstrip()):
+            self.kind = self.token = ""
+            return
+        match = _TOKEN.match(self.text, self.position)
+        if match is None:
+            raise ValueError(f"cannot read {self.text[self.position :]!r} in {self.text!r}")
+        self.position = match.end()
+        self.kind = match.lastgroup or ""
+        self.token = match.group(self.kind)
+
+    def next(self) -> str:
+        token = self.token
+        self.advance()
+        return token
+
+    def take(self, token: str) -> bool:
+        if self.kind == "op" and self.token == token:
+            self.advance()
+            return True
+        return False
+
+    def expect(self, token: str) -> None:
+        if not self.take(token):
+            raise ValueError(f"expected {token!r}, found {self.token!r} in {self.text!r}")
+
+    def expression(self) -> Evaluate:
+        left = self.term()
+        while self.kind == "op" and self.token in ("+", "-"):
+            sign = self.next()
+            left = _add(left, self.term()) if sign == "+" else _subtract(left, self.term())
+        return left
+
+    def term(self) -> Evaluate:
+        left = self.power()
+        while self.kind == "op" and self.token in ("*", "/"):
+            operator = self.next()
+            start = self.position - len(self.token)
+            right = self.power()
+            end = self.position - len(self.token) if self.kind else len(self.text)
+            left = _multiply(left, right) if operator == "*" else _divide(left, right, self.text[start:end])
+        return left
+
+    def power(self) -> Evaluate:
+        base = self.factor()
+        return _power(base, self.power()) if self.take("**") else base
+
+    def factor(self) -> Evaluate:
+        if self.take("-"):
+            return _negate(self.factor())
+        if self.take("("):
+            inner = self.expression()
+            self.expect(")")
+            return inner
+        kind, token = self.kind, self.next()
+        if kind == "number":
+            return _constant(int(token) if token.isdigit() else float(token))
+        if kind == "raw":
+            return self.operand(token[1:-1])
+        if kind == "ref":
+            self.reads["ref"].append(token[1:])
+            return _reference(token[1:])
+        if kind == "name" and token in FUNCTIONS:
+            return self.function(token)
+        raise ValueError(f"unexpected {token!r} in {self.text!r}")
+
+    def operand(self, name: str) -> Evaluate:
+        self.reads["raw"].append(name)
+        return _raw(name)
+
+    def function(self, name: str) -> Evaluate:
+        self.expect("(")
+        if name in ("opt", "sum_opt"):
+            return self.optional_sum(name == "opt")
+        if name == "argmin":
+            return self.argmin()
+        if name == "inst" or name in CALLS:
+            return self.call(name)
+        arguments = [self.expression()]
+        while self.take(","):
+            arguments.append(self.expression())
+        self.expect(")")
+        return _arithmetic(name, arguments)
+
+    def optional_sum(self, zero: bool) -> Evaluate:
+        required, self.reads["raw"] = self.reads["raw"], []
+        terms = [self.expression()]
+        while self.take(","):
+            terms.append(self.expression())
+        self.expect(")")
+        self.reads["optional"] += self.reads["raw"]
+        self.reads["raw"] = required
+        return _sum_present(terms, zero)
+
+    def argmin(self) -> Evaluate:
+        choices: list[tuple[str, Evaluate, bool]] = []
+        while True:
+            label = self.next()
+            self.expect("=")
+            value = self.factor()
+            may_miss = self.take("?")
+            if may_miss:
+                self.reads["optional"].append(self.reads["raw"].pop())
+            choices.append((label, value, may_miss))
+            if not self.take(","):
+                break
+        self.expect(")")
+        return _argmin(choices)
+
+    def call(self, name: str) -> Evaluate:
+        arguments: list[str] = []
+        while self.kind == "text":
+            arguments.append(self.token[1:-1])
+            self.advance()
+            self.take(",")
+        self.expect(")")
+        if name == "inst":
+            metric, pattern = arguments
+            self.reads["instanced"].append(metric)
+            return _instances(metric, re.compile(pattern))
+        if CALLS[name]:
+            self.reads["instanced"].append(CALLS[name])
+        argument = arguments[0] if arguments else ""
+        self.calls.append((name, argument))
+        return lambda launch: launch.call(name, argument)
+
+
+def _number(value: Result) -> Number:
+    if isinstance(value, str):
+        raise Missing(value)
+    return value
+
+
+def _constant(value: Number) -> Evaluate:
+    return lambda launch: value
+
+
+def _raw(name: str) -> Evaluate:
+    def evaluate(launch: Launch) -> Result:
+        try:
+            return launch.raw[name]
+        except KeyError:
+            raise Missing(name) from None
+
+    return evaluate
+
+
+def _reference(id: str) -> Evaluate:
+    return lambda launch: launch.ref(id)
+
+
+def _add(a: Evaluate, b: Evaluate) -> Evaluate:
+    return lambda launch: _number(a(launch)) + _number(b(launch))
+
+
+def _subtract(a: Evaluate, b: Evaluate) -> Evaluate:
+    return lambda launch: _number(a(launch)) - _number(b(launch))
+
+
+def _multiply(a: Evaluate, b: Evaluate) -> Evaluate:
+    return lambda launch: _number(a(launch)) * _number(b(launch))
+
+
+def _divide(a: Evaluate, b: Evaluate, denominator: str) -> Evaluate:
+    def evaluate(launch: Launch) -> Number:
+        upper, lower = _number(a(launch)), _number(b(launch))
+        if lower == 0:
+            raise Undefined(denominator.strip())
+        return upper / lower
+
+    return evaluate
+
+
+def _power(a: Evaluate, b: Evaluate) -> Evaluate:
+    return lambda launch: _number(_number(a(launch)) ** _number(b(launch)))
+
+
+def _negate(a: Evaluate) -> Evaluate:
+    return lambda launch: -_number(a(launch))
+
+
+def _sum_present(terms: list[Evaluate], zero: bool) -> Evaluate:
+    def evaluate(launch: Launch) -> Number:
+        total: Number = 0
+        found = zero
+        for term in terms:
+            try:
+                total += _number(term(launch))
+                found = True
+            except Missing as missing:
+                name = missing
+        if not found:
+            raise Missing(*name.args)
+        return total
+
+    return evaluate
+
+
+def _instances(metric: str, pattern: re.Pattern[str]) -> Evaluate:
+    def evaluate(launch: Launch) -> Number:
+        try:
+            instances = launch.instances[metric]
+        except KeyError:
+            raise Missing(metric) from None
+        return sum(_number(value) for opcode, value in instances if pattern.search(str(opcode)))
+
+    return evaluate
+
+
+def _argmin(choices: list[tuple[str, Evaluate, bool]]) -> Evaluate:
+    def evaluate(launch: Launch) -> str:
+        limits: dict[str, Number] = {}
+        for label, value, may_miss in choices:
+            try:
+                limits[label] = _number(value(launch))
+            except Missing:
+                if not may_miss:
+                    raise
+        set_limits = {label: limit for label, limit in limits.items() if limit} or limits
+        least = min(set_limits.values())
+        return "+".join(label for label, limit in set_limits.items() if limit == least)
+
+    return evaluate
+
+
+def _tail(waves: Number) -> Number:
+    whole = math.floor(waves)
+    return 0 if waves <= 0 or waves == whole else 100 / (whole + 1)
+
+
+_ARITHMETIC: dict[str, Callable[..., Number]] = {
+    "max": max,
+    "min": min,
+    "ceil": math.ceil,
+    "round": round,
+    "tail": _tail,
+}
+
+
+def _arithmetic(name: str, arguments: list[Evaluate]) -> Evaluate:
+    function = _ARITHMETIC[name]
+    return lambda launch: function(*(_number(argument(launch)) for argument in arguments))
