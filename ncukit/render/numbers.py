@@ -1,0 +1,228 @@
+"""Numbers as a person reads them: three significant digits, one unit, a real minus sign.
+
+Values come in base SI, as the model keeps them (seconds, byte, byte/s, hz, FLOP/s, %).  Traffic and rates are
+scaled in powers of ten, capacities in powers of two, shared memory per block not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+Number = float | int
+
+NARROW = "\u202f"
+"""Narrow no-break space: stands between a number and its unit."""
+MINUS = "\u2212"
+MISSING = "–"
+
+_SYMBOLS = {
+    "byte": "B",
+    "byte/s": "B/s",
+    "hz": "Hz",
+    "s": "s",
+    "FLOP": "FLOP",
+    "FLOP/s": "FLOP/s",
+    "OP": "OP",
+    "OP/s": "OP/s",
+    "inst/s": "inst/s",
+}
+_PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+_IN_FULL = 100_000
+"""Counts below this are printed in full."""
+
+
+def short(value: Number | str | None, unit: str = "", *, capacity: bool = False) -> str:
+    """Return ``value`` [``unit``] the short way, for tables and sentences.
+
+    ``capacity`` prints bytes in KiB and MiB.  None and NaN become a dash, which is no number.
+
+    >>> short(0.00141747, "s"), short(67446928, "wavefront"), short(92.03, "%")
+    ('1.42\\u202fms', '67.4\\u202fM', '92.0\\u202f%')
+    """
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return value
+    if not math.isfinite(value):
+        return MISSING if math.isnan(value) else _signed("∞", value)
+    if unit == "bool":
+        return "yes" if value else "no"
+    if unit == "%":
+        return _percent(value)
+    if unit == "byte/block":
+        return _join(_plain(value), "B")
+    if capacity:
+        return _capacity(value)
+    if unit in _SYMBOLS:
+        exponent = _exponent(value, small=unit == "s")
+        return _join(_mantissa(value, exponent), _PREFIXES[exponent] + _SYMBOLS[unit])
+    return _count(value)
+
+
+def together(values: Sequence[Number | None], unit: str) -> list[str]:
+    """Return ``values`` without unit, all in the scale of the largest: for a row or column that compares.
+
+    >>> together([0.00208, 0.000002], "s"), scale([0.00208, 0.000002], "s")
+    (['2.08', '0.00200'], 'ms')
+    """
+    exponent = _common(values, unit)
+    return [MISSING if v is None or not math.isfinite(v) else _at(v, exponent, unit) for v in values]
+
+
+def scale(values: Sequence[Number | None], unit: str) -> str:
+    """Return the unit symbol that goes with :func:`together`."""
+    return _PREFIXES[_common(values, unit)] + _SYMBOLS.get(unit, "" if unit != "%" else "%")
+
+
+def span(low: Number, high: Number, unit: str) -> str:
+    """Return a range in one unit: "2.08–2.37 µs"; one number where both ends read the same.
+
+    >>> span(2.08e-6, 2.37e-6, "s"), span(3.0, 3.0, "%")
+    ('2.08–2.37\\u202fµs', '3.0\\u202f%')
+    """
+    if unit == "%":
+        ends = [_percent(v).removesuffix(NARROW + "%") for v in (low, high)]
+        symbol = "%"
+    elif unit in _SYMBOLS:
+        ends, symbol = together([low, high], unit), scale([low, high], unit)
+    else:
+        ends, symbol = [short(low, unit), short(high, unit)], ""
+    return _join(ends[0] if ends[0] == ends[1] else "–".join(ends), symbol)
+
+
+def full(value: Number | str | None, unit: str = "") -> str:
+    """Return ``value`` with all its digits and its base unit, for tooltips.
+
+    >>> full(67446928, "wavefront"), full(0.001417472, "s")
+    ('67,446,928\\u202fwavefront', '0.001417472\\u202fs')
+    """
+    if value is None or isinstance(value, str):
+        return "missing" if value is None else value
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else _signed("∞", value)
+    if unit == "bool":
+        return "yes" if value else "no"
+    if value == int(value) and abs(value) < 1e18:
+        text = f"{int(value):,}"
+    elif abs(value) >= 1e6:
+        text = f"{value:,.1f}"
+    else:
+        text = f"{value:.10g}"
+    return _join(text.replace("-", MINUS), unit)
+
+
+def significant(value: Number) -> str:
+    """Return ``value`` with three significant digits, in full from 100 up; whole numbers stay whole."""
+    if value == 0:
+        return "0"
+    rounded = _rounded(value)
+    size = abs(rounded)
+    if size >= 1e15:
+        return _power(rounded)
+    if size >= 100 or (value == int(value) and size >= 1):
+        text = f"{value:,.0f}"
+    elif size >= 0.0001:
+        text = f"{rounded:.{2 - math.floor(math.log10(size))}f}"
+    else:
+        return _power(rounded)
+    return text.replace("-", MINUS)
+
+
+def tick(value: Number) -> str:
+    """Return the label of a power of ten on a logarithmic axis.
+
+    >>> tick(1e10), tick(0.01), tick(1)
+    ('10\\u202fG', '0.01', '1')
+    """
+    if 0.0001 <= value < 1000:
+        return f"{value:g}"
+    exponent = _exponent(value, small=False)
+    if value < 0.0001 or value >= 10.0**21:
+        return _power(value)
+    return _join(f"{value / 10.0**exponent:g}", _PREFIXES[exponent])
+
+
+def _percent(value: Number) -> str:
+    if value == 0:
+        return _join("0", "%")
+    if abs(value) < 0.05:
+        return _join("< 0.1" if value > 0 else f"> {MINUS}0.1", "%")
+    return _join(f"{value:,.1f}".replace("-", MINUS), "%")
+
+
+def _count(value: Number) -> str:
+    if abs(value) < _IN_FULL:
+        return significant(value)
+    exponent = _exponent(value, small=False)
+    return _join(_mantissa(value, exponent), _PREFIXES[exponent])
+
+
+def _plain(value: Number) -> str:
+    return significant(value) if value != int(value) else f"{int(value):,}".replace("-", MINUS)
+
+
+def _capacity(value: Number) -> str:
+    step = 0
+    while abs(value) >= 1024 and step < len(_BINARY) - 1:
+        value, step = value / 1024, step + 1
+    return _join(significant(value), _BINARY[step])
+
+
+def _rounded(value: Number) -> float:
+    return float(f"{value:.2e}")
+
+
+def _exponent(value: Number, *, small: bool) -> int:
+    """Return the power of ten (a multiple of three) that leaves one to three digits before the point."""
+    if value == 0:
+        return 0
+    lowest = -12 if small else 0
+    return min(max(3 * math.floor(math.log10(abs(_rounded(value))) / 3), lowest), 18)
+
+
+def _common(values: Sequence[Number | None], unit: str) -> int:
+    if unit not in _SYMBOLS:
+        return 0
+    known = [v for v in values if v is not None and math.isfinite(v)]
+    return _exponent(max(known, key=abs), small=unit == "s") if known else 0
+
+
+def _mantissa(value: Number, exponent: int) -> str:
+    return significant(value) if exponent == 0 else _three(value / 10.0**exponent)
+
+
+def _at(value: Number, exponent: int, unit: str) -> str:
+    if unit == "%":
+        return _percent(value).removesuffix(NARROW + "%")
+    if unit in _SYMBOLS:
+        return "0" if value == 0 else _mantissa(value, exponent)
+    return _count(value)
+
+
+def _three(value: float) -> str:
+    """Return exactly three significant digits, also of a whole number: 2.00, 20.0, 200."""
+    rounded = _rounded(value)
+    size = abs(rounded)
+    if size >= 1000 or size < 0.0001:
+        return significant(value)
+    return f"{rounded:.{max(0, 2 - math.floor(math.log10(size)))}f}".replace("-", MINUS)
+
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _power(value: Number) -> str:
+    mantissa, exponent = f"{value:.2e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", MINUS)
+    power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
+    return power if mantissa == "1" else f"{mantissa}{NARROW}×{NARROW}{power}"
+
+
+def _signed(text: str, value: Number) -> str:
+    return MINUS + text if value < 0 else text
+
+
+def _join(number: str, unit: str) -> str:
+    return f"{number}{NARROW}{unit}" if unit else number
