@@ -29,8 +29,13 @@ class Undefined(Exception):
 class Launch(Protocol):
     """What an expression may ask of one launch."""
 
-    raw: Mapping[str, RawValue]
-    instances: Mapping[str, tuple[Instance, ...]]
+    @property
+    def raw(self) -> Mapping[str, RawValue]:
+        """Raw metrics that are present and finite."""
+
+    @property
+    def instances(self) -> Mapping[str, tuple[Instance, ...]]:
+        """Instances of raw metrics: (correlation id, value)."""
 
     def ref(self, id: str) -> Result:
         """Return the value of neutral metric ``id`` or raise Missing."""
@@ -63,7 +68,13 @@ class Expression:
 OPCODES = "sass__inst_executed_per_opcode"
 OPCODES_FULL = "sass__inst_executed_per_opcode_with_modifier_all"
 THREADS_BY_PC = "thread_inst_executed_true"
-CALLS = {"opmix": OPCODES, "opcount": OPCODES, "tensor_ops": OPCODES_FULL, "half_ops": THREADS_BY_PC, "table": ""}
+CALLS = {
+    "opmix": OPCODES,
+    "opcount": OPCODES,
+    "tensor_ops": OPCODES_FULL,
+    "half_ops": THREADS_BY_PC,
+    "table": "",
+}
 """Functions that `Launch.call` answers, and the raw metric whose instances each reads."""
 
 FUNCTIONS = ("opt", "sum_opt", "max", "min", "ceil", "round", "tail", "argmin", "inst", *CALLS)

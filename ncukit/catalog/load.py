@@ -17,16 +17,17 @@ from ncukit.model.value import Quality
 
 DATA = Path(__file__).resolve().parent / "data"
 FAMILIES = ("context", "speed_of_light", "memory", "scheduler", "launch", "source", "roofline")
-UNITS = frozenset(
-    "s hz cycle inst inst/s inst/cycle % ratio bool byte byte/s byte/block byte/sector bit SM block thread warp wave "
-    "request sector sector/request wavefront conflict branch sample register/thread pass FLOP OP FLOP/s OP/s "
-    "FLOP/byte inst/byte".split()
-) | {""}
+_UNITS = """
+s hz cycle inst inst/s inst/cycle % ratio bool byte byte/s byte/block byte/sector bit SM block thread warp
+wave request sector sector/request wavefront conflict branch sample register/thread pass FLOP OP FLOP/s OP/s
+FLOP/byte inst/byte
+"""
+UNITS = frozenset(_UNITS.split()) | {""}
 
 
 @dataclass(frozen=True)
 class Source:
-    """One way to compute a metric; ``cc`` is the inclusive range of compute capability x 10 it is valid for."""
+    """One way to compute a metric; ``cc`` is the inclusive range of capabilities (x 10) it holds for."""
 
     expr: str
     quality: Quality = "exact"
@@ -150,7 +151,9 @@ def validate(catalog: Catalog) -> list[str]:
             except ValueError as error:
                 faults.append(f"{metric.id}: {error}")
                 continue
-            faults += [f"{metric.id}: unknown reference @{ref}" for ref in references if ref not in everything]
+            faults += [
+                f"{metric.id}: unknown reference @{ref}" for ref in references if ref not in everything
+            ]
             if source.quality not in ("exact", "derived", "estimate"):
                 faults.append(f"{metric.id}: unknown quality {source.quality!r}")
     faults += [f"breakdowns: unknown metric {id}" for id in catalog.breakdowns if id not in everything]

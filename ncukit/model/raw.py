@@ -61,6 +61,7 @@ class RawKernel:
     demangled: str
     mangled: str
     workload: str = "kernel"
+    origin: Literal["report", "csv"] = "report"
     metrics: Mapping[str, RawValue] = field(default_factory=dict)
     instances: Mapping[str, tuple[Instance, ...]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class RawKernel:
     rules: tuple[RuleResult, ...] = ()
     nvtx: tuple[str, ...] = ()
     source_files: Mapping[str, str] = field(default_factory=dict)
-    sass: Mapping[int, str] = field(default_factory=dict)
+    sass: Mapping[int, str] | None = None
+    """PC -> SASS text; None when it was not read or is not in the report."""
     lines: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     """PC -> (file, line), where the program was built with line information."""

@@ -1,0 +1,176 @@
+"""The only user of NVIDIA's ``ncu_report``: walks a report and yields each result as plain data.
+
+``ncu_report`` returns base units in every version, None for what is absent, an empty context for a file that
+it cannot read, and aborts the process on some damaged files: check the container first and run it in a child
+(`ncukit.read.isolate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ncukit.catalog.expression import OPCODES, THREADS_BY_PC
+from ncukit.catalog.opcodes import HALF_OPCODES, is_half
+from ncukit.model import RawKernel, RuleResult, Wanted
+
+WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph", 4: "subgrid"}
+MESSAGES = {0: "none", 1: "ok", 2: "optimization", 3: "warning", 4: "error"}
+SPEEDUPS = {1: "local", 2: "global"}
+
+
+Plain = dict[str, Any]
+
+
+def results(path: str, wanted: Wanted) -> Iterator[Plain]:
+    """Yield every result of the report at ``path``, in order, as JSON-ready data.
+
+    A file that the library cannot read yields nothing.
+    """
+    import ncu_report
+
+    context = ncu_report.load_report(path)
+    index = 0
+    for r in range(context.num_ranges()):
+        actions = context.range_by_idx(r)
+        for a in range(actions.num_actions()):
+            yield _result(actions.action_by_idx(a), index, wanted)
+            index += 1
+
+
+def raw_kernel(plain: Plain) -> RawKernel:
+    """Return the launch that `results` described."""
+    function, demangled, mangled = plain["names"]
+    sass = plain.get("sass")
+    return RawKernel(
+        plain["index"],
+        function,
+        demangled,
+        mangled,
+        workload=plain["workload"],
+        metrics=plain["metrics"],
+        instances={name: tuple((id, n) for id, n in rows) for name, rows in plain["instances"].items()},
+        units=plain.get("units", {}),
+        sections=tuple(plain.get("sections", ())),
+        rules=tuple(_rule_result(rule) for rule in plain.get("rules", ())),
+        nvtx=tuple(plain.get("nvtx", ())),
+        source_files=plain.get("source_files", {}),
+        sass=None if sass is None else dict(sass),
+        lines={pc: (file, line) for pc, file, line in plain.get("lines", ())},
+    )
+
+
+def _rule_result(rule: Plain) -> RuleResult:
+    messages = tuple((kind, title, text) for kind, title, text in rule["messages"])
+    focus = tuple((metric, value, information) for metric, value, information in rule["focus"])
+    return RuleResult(**{**rule, "messages": messages, "focus": focus})
+
+
+def _result(action: Any, index: int, wanted: Wanted) -> Plain:
+    present = action.metric_names()
+    names = set(present) if wanted.metrics is None else wanted.metrics.intersection(present)
+    metrics: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
+    for name in names:
+        handles[name] = metric = action.metric_by_name(name)
+        _take(metrics, name, metric)
+    for name in wanted.breakdowns.intersection(present):
+        _take(metrics, name, action.metric_by_name(name))
+        members = metrics.get(name)
+        if isinstance(members, str):
+            for member in {m.strip() for m in members.split(",")} - metrics.keys():
+                _take(metrics, member, action.metric_by_name(member))
+    plain: Plain = {
+        "index": index,
+        "names": [
+            action.name(kind) or ""
+            for kind in (action.NameBase_FUNCTION, action.NameBase_DEMANGLED, action.NameBase_MANGLED)
+        ],
+        "workload": WORKLOADS.get(action.workload_type(), "unknown"),
+        "metrics": metrics,
+        "instances": {},
+    }
+    for name in wanted.instances.intersection(present):
+        plain["instances"][name] = _instances(action.metric_by_name(name))
+    if wanted.units:
+        plain["units"] = {name: handle.unit() or "" for name, handle in handles.items()}
+    if wanted.sections:
+        plain["sections"] = [section.identifier() for section in action.sections()]
+    if wanted.rules:
+        plain["rules"] = [_rule(rule) for rule in action.rule_results_as_dicts()]
+    if wanted.nvtx:
+        plain["nvtx"] = _nvtx(action.nvtx_state())
+    if wanted.sources:
+        plain["source_files"] = dict(action.source_files())
+    if wanted.sass != "none":
+        plain.update(_code(action, plain["instances"], wanted))
+    return plain
+
+
+def _take(metrics: dict[str, Any], name: str, metric: Any) -> None:
+    if metric is not None and (value := metric.value()) is not None:
+        metrics[name] = value
+
+
+def _instances(metric: Any) -> list[list[Any]]:
+    if metric is None or not metric.has_correlation_ids():
+        return []
+    ids = metric.correlation_ids()
+    return [[ids.value(i), metric.value(i)] for i in range(metric.num_instances())]
+
+
+def _rule(rule: Plain) -> Plain:
+    message = rule["rule_message"] or {}
+    speedup = rule.get("speedup_estimation") or {}
+    kind = SPEEDUPS.get(speedup.get("type", 0))
+    return {
+        "id": rule["rule_identifier"],
+        "name": rule["name"],
+        "section": rule["section_identifier"],
+        "messages": [
+            [
+                MESSAGES.get(message.get("type", 0), "none"),
+                message.get("title", ""),
+                message.get("message", ""),
+            ]
+        ],
+        "speedup": speedup.get("speedup") if kind else None,
+        "speedup_kind": kind,
+        "focus": [[f["name"], f["value"], f["info"]] for f in rule.get("focus_metrics") or ()],
+    }
+
+
+def _nvtx(state: Any) -> list[str]:
+    if state is None:
+        return []
+    ranges: list[str] = []
+    for id in state.domains():
+        domain = state.domain_by_id(id)
+        ranges += [*domain.push_pop_ranges(), *domain.start_end_ranges()]
+    return ranges
+
+
+def _code(action: Any, instances: dict[str, list[list[Any]]], wanted: Wanted) -> Plain:
+    """Return SASS (and with "all" the source lines) at the PCs that were counted."""
+    if wanted.sass == "half":
+        opcodes = instances.get(OPCODES)
+        if opcodes is not None and not any(str(opcode).startswith(HALF_OPCODES) for opcode, _ in opcodes):
+            return {"sass": []}
+        if not instances.get(THREADS_BY_PC):
+            return {}
+    pcs = _counted_pcs(action, instances)
+    sass = [[pc, text] for pc in pcs if (text := action.sass_by_pc(pc))]
+    if wanted.sass == "half":
+        return {"sass": [row for row in sass if is_half(row[1])]} if sass else {}
+    lines = [
+        [pc, info.file_name(), info.line()] for pc in pcs if (info := action.source_info(pc)) is not None
+    ]
+    return {"sass": sass or None, "lines": lines}
+
+
+def _counted_pcs(action: Any, instances: dict[str, list[list[Any]]]) -> Iterable[int]:
+    for name in (THREADS_BY_PC, "inst_executed"):
+        rows = instances.get(name) or _instances(action.metric_by_name(name))
+        if rows:
+            return [pc for pc, _ in rows if isinstance(pc, int)]
+    return []
