@@ -1,0 +1,107 @@
+"""Say by its first bytes what a file is that is not a report of ncu."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HEAD = 4096
+"""How many bytes of a file ``identify`` needs [byte]."""
+
+
+class Format(NamedTuple):
+    """Another format: what the file is (completes "x.ncu-rep is ..."), what to do, and how it begins."""
+
+    what: str
+    hint: str
+    magic: bytes
+    offset: int = 0
+
+
+_NSYS = "Give ncukit the .ncu-rep that ncu wrote; a timeline goes with --timeline, beside a report."
+_UNPACK = "Unpack it first: {0}"
+_NOT_OURS = "Give ncukit the .ncu-rep that `ncu -o NAME` wrote."
+_CSV = "`ncukit metrics` reads ncu's CSV; everything else needs the .ncu-rep it was made from."
+_HTML = "A login or preview page was saved instead of the report: download the raw file."
+
+BINARY = (
+    Format("gzip-compressed", _UNPACK.format("gunzip -c FILE > report.ncu-rep"), b"\x1f\x8b"),
+    Format("compressed with xz", _UNPACK.format("xz -dc FILE > report.ncu-rep"), b"\xfd7zXZ\0"),
+    Format("compressed with bzip2", _UNPACK.format("bzip2 -dc FILE > report.ncu-rep"), b"BZh"),
+    Format("compressed with lz4", _UNPACK.format("lz4 -dc FILE > report.ncu-rep"), b"\x04\x22\x4d\x18"),
+    Format("a zip archive", _UNPACK.format("unzip FILE"), b"PK\x03\x04"),
+    Format("an empty zip archive", _NOT_OURS, b"PK\x05\x06"),
+    Format("a 7-Zip archive", _UNPACK.format("7z x FILE"), b"7z\xbc\xaf\x27\x1c"),
+    Format("a tar archive", _UNPACK.format("tar -xf FILE"), b"ustar", 257),
+    Format("a report of Nsight Systems, not of Nsight Compute", _NSYS, b"NVIDIA Tegra Profiler Re"),
+    Format("an SQLite database (an export of nsys, or of nvprof)", _NSYS, b"SQLite format 3\0"),
+    Format("a GPU binary (cubin or fatbin)", _NOT_OURS, b"\x50\xed\x55\xba"),
+    Format("an ELF file (a program, library or cubin)", _NOT_OURS, b"\x7fELF"),
+    Format("a Windows program", _NOT_OURS, b"MZ"),
+    Format("a PDF document", _NOT_OURS, b"%PDF-"),
+    Format("a PNG image", _NOT_OURS, b"\x89PNG\r\n"),
+    Format("a JPEG image", _NOT_OURS, b"\xff\xd8\xff"),
+    Format("a Parquet file", _NOT_OURS, b"PAR1"),
+    Format("an HDF5 file", _NOT_OURS, b"\x89HDF\r\n"),
+)
+
+_LFS = (
+    "a git LFS pointer, not the report itself",
+    "Fetch the real file: git lfs pull --include=FILE",
+)
+# Looked for in this order; the first that the text starts with, after blanks and a byte order mark.
+TEXT_STARTS = (
+    Format(*_LFS, b"version https://git-lfs"),
+    Format("a web page (HTML)", _HTML, b"<!doctype html"),
+    Format("a web page (HTML)", _HTML, b"<html"),
+    Format("XML text", _NOT_OURS, b"<?xml"),
+    Format("JSON text", _NOT_OURS, b"{"),
+    Format("JSON text", _NOT_OURS, b"["),
+)
+# Looked for anywhere in the head.
+TEXT_PARTS = (
+    Format("CSV text that ncu printed, not a report", _CSV, b'"kernel name"'),
+    Format("CSV text that ncu printed, not a report", _CSV, b"kernel name,"),
+    Format("the output of nvprof", _NOT_OURS, b"==nvprof=="),
+    Format(
+        "what ncu printed on the terminal, not the report",
+        "Profile with `ncu -o NAME` and give ncukit NAME.ncu-rep, or print CSV: ncu --csv --page raw.",
+        b"==prof==",
+    ),
+    Format("a table of nsys stats", _NSYS, b"total time (ns)"),
+)
+
+
+def identify(head: bytes) -> Format:
+    """Return what a file that begins with ``head`` is; never a report of ncu, which has its own check.
+
+    >>> identify(b"version https://git-lfs.github.com/spec/v1").what
+    'a git LFS pointer, not the report itself'
+    """
+    for entry in BINARY:
+        if head.startswith(entry.magic, entry.offset):
+            return entry
+    if not head.strip(b"\0"):
+        return Format("nothing but zero bytes", "The copy failed: copy or download the report again.", b"")
+    if (text := _text(head)) is not None:
+        low = text.lower().encode()
+        for entry in TEXT_STARTS:
+            if low.lstrip().startswith(entry.magic):
+                return entry
+        for entry in TEXT_PARTS:
+            if entry.magic in low:
+                return entry
+        first = text.strip().splitlines()[0][:40] if text.strip() else ""
+        return Format(f"text (it begins {first!r})" if first else "blank text", _NOT_OURS, b"")
+    start = head[:4].hex(" ")
+    return Format(f"of an unknown format: it begins {start}, a report with 4e 56 52 00 (NVR)", _NOT_OURS, b"")
+
+
+def _text(head: bytes) -> str | None:
+    """Return ``head`` as text, or None when it is binary."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return head[: len(head) // 2 * 2].decode("utf-16", errors="replace")
+    if b"\0" in head:
+        return None
+    text = head.decode("utf-8-sig", errors="replace")
+    odd = sum(c == "\ufffd" or (c < " " and c not in "\t\n\r\f\x1b") for c in text)
+    return text if odd <= len(text) // 50 else None
