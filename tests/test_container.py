@@ -196,7 +196,7 @@ def test_impossible_sizes_are_damage_not_a_cut(write) -> None:
     start = len(file_header() + SESSION + CODE)
     for damage, words in (
         (REPORT[:start] + b"\x07" + REPORT[start + 1 :], "is no block"),  # header size
-        (REPORT.replace(b"r" * 300, b"r" * 299), "block 3"),  # an entry lost a byte
+        (REPORT.replace(b"r" * 300, b"r" * 299), "block 4"),  # an entry lost a byte
         (file_header() + block(results=2, entries=(b"r",)), "announces 2 entries and holds 1"),
         (file_header() + block(results=1, entries=(b"r", b"r")), "more than the 1 entries"),
         (file_header() + LAUNCH + b"\x0c\0\0\0" + b"\xff" * 12 + LAUNCH, "block 2"),
