@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ncukit.catalog import load
 from ncukit.model import Instance, Kernel, RawKernel, RawValue, Value
 
 Number = float | int | str | None
@@ -54,8 +55,8 @@ def kernel(
 ) -> Kernel:
     """Return a launch whose neutral metrics are ``neutral`` by id; all others of the catalog are unknown.
 
-    Units come from the catalog; an id that is not in it is an error of the test.  A ``Value`` is taken as it
-    is; None means unknown.
+    Units come from the catalog; an id that is not in it (``signals`` likewise) is an error of the test.
+    A ``Value`` is taken as it is; None means unknown.
 
     Raises:
         KeyError: a neutral id is not in the catalog.
@@ -64,15 +65,17 @@ def kernel(
     >>> k.number("sm_count"), k.metrics["l2_hit_rate_pct"].reason
     (132, 'not given by the test')
     """
-    units = _units()
-    if unknown := sorted(set(neutral) - set(units)):
+    catalog = load()
+    unknown = sorted((set(neutral) - set(catalog.metrics)) | (set(signals or {}) - set(catalog.signals)))
+    if unknown:
         raise KeyError(f"not in the catalog: {', '.join(unknown)}")
-    metrics = {id: _value(id, neutral.get(id), unit) for id, unit in units.items()}
+    metrics = {id: _value(id, neutral.get(id), metric.unit) for id, metric in catalog.metrics.items()}
+    units = {id: metric.unit for id, metric in catalog.signals.items()}
     return Kernel(
         file=file,
         raw=raw or raw_kernel(),
         metrics=metrics,
-        signals={id: _value(id, value, "") for id, value in (signals or {}).items()},
+        signals={id: _value(id, (signals or {}).get(id), unit) for id, unit in units.items()},
         breakdowns={id: tuple(members.items()) for id, members in (breakdowns or {}).items()},
         failed=failed,
     )
@@ -84,12 +87,3 @@ def _value(id: str, value: Number | Value, unit: str) -> Value:
     if value is None:
         return Value(id, None, unit, reason="not given by the test")
     return Value(id, value, unit, "exact", sources=("test",))
-
-
-def _units() -> dict[str, str]:
-    from ncukit.catalog import load
-
-    catalog = load()
-    metrics = getattr(catalog, "metrics", catalog)
-    entries = metrics.values() if isinstance(metrics, Mapping) else metrics
-    return {metric.id: metric.unit for metric in entries}

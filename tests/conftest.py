@@ -93,3 +93,14 @@ def ncu() -> Path:
 def nsys() -> Path:
     """Path of the real nsys; skips where there is none."""
     return _tool_or_skip("nsys")
+
+
+@pytest.fixture(scope="session")
+def nvcc() -> Path:
+    """Path of nvcc; skips where there is none."""
+    if found := tool("nvcc"):
+        return found
+    for folder in sorted(Path("/usr/local").glob("cuda*/bin"), reverse=True):
+        if (folder / "nvcc").is_file():
+            return folder / "nvcc"
+    pytest.skip("no nvcc: not in NCUKIT_NVCC, PATH or /usr/local/cuda*/bin")
