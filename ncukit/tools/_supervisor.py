@@ -1,0 +1,147 @@
+"""Runs one command and leaves nothing behind.  A script of its own: it imports nothing from ncukit.
+
+    supervisor.py CONTROL STATUS GRACE ARGV...
+
+CONTROL is a pipe that the caller holds open.  Its end (the caller says so, or died, however) stops the
+command: SIGTERM to all its processes, after GRACE [s] SIGKILL.  As a child subreaper the supervisor inherits
+every process that the command orphans, also those that left its session.  When the command ends, the rest is
+stopped the same way; then JSON goes to STATUS: wait status, seconds, and how many had to be stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+GIVE_UP = 5.0  # [s] after SIGKILL; a process in an uninterruptible driver call may never end
+
+
+def prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError, ImportError):  # not Linux
+        import ctypes
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def descendants(root: int) -> list[int]:
+    """Return every living process below ``root``, children before grandchildren."""
+    children: dict[int, list[int]] = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:
+                    state, parent, *_ = file.read().rpartition(b")")[2].split()
+                    if state not in b"ZX":
+                        children.setdefault(int(parent), []).append(int(name))
+    found = list(children.get(root, ()))
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+class Command:
+    """The command, from its start until none of its processes is left."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.status: int | None = None
+        read, write = os.pipe()  # closed by a successful exec; else the error comes through it
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+                for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+                    signal.signal(number, signal.SIG_DFL)
+                signal.set_wakeup_fd(-1)
+                signal.pthread_sigmask(signal.SIG_SETMASK, ())
+                os.execvp(argv[0], argv)
+            except OSError as error:
+                os.write(write, json.dumps({"errno": error.errno}).encode())
+            os._exit(127)
+        os.close(write)
+        with os.fdopen(read, "rb") as pipe:
+            self.error = pipe.read()
+
+    def reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid == self.pid:
+                    self.status = status
+
+    def signal(self, number: int) -> list[int]:
+        left = descendants(os.getpid())
+        with contextlib.suppress(OSError):
+            if self.status is None:
+                os.killpg(self.pid, number)
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        return left
+
+    def stop(self, grace: float, wake: int) -> int:
+        """Stop all that is left: SIGTERM, after ``grace`` SIGKILL; return how many processes that were."""
+        stopped: set[int] = set(self.signal(signal.SIGTERM))
+        for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, GIVE_UP)):
+            end = time.monotonic() + patience
+            while True:
+                self.reap()
+                left = descendants(os.getpid())
+                if not left and self.status is not None:
+                    return len(stopped)
+                stopped.update(left)
+                if number == signal.SIGKILL:
+                    self.signal(number)
+                if time.monotonic() >= end:
+                    break
+                select.select([wake], [], [], 0.02)
+                with contextlib.suppress(BlockingIOError):
+                    os.read(wake, 512)
+        return len(stopped)
+
+
+def main(control: int, status: int, grace: float, argv: list[str]) -> None:
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    for fd in (control, status):  # not for the command: their ends are the message
+        os.set_inheritable(fd, False)
+    wake, wake_write = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(wake_write, False)
+    asked: list[int] = []
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, _: asked.append(number))
+    start = time.monotonic()
+    command = Command(argv)
+    if command.error:
+        os.write(status, command.error)
+        return
+    for fd in (0, 1, 2):  # the command has them; the caller waits for their end
+        os.close(fd)
+    while command.status is None and not asked:
+        ready = select.select([control, wake], [], [])[0]
+        if control in ready:
+            break
+        with contextlib.suppress(BlockingIOError):
+            os.read(wake, 512)
+        command.reap()
+    seconds = time.monotonic() - start
+    ended = command.status is not None
+    stopped = command.stop(0.5 if ended else grace, wake) if descendants(os.getpid()) or not ended else 0
+    command.reap()
+    with contextlib.suppress(OSError):
+        report = {"status": command.status, "seconds": seconds, "stopped": stopped}
+        os.write(status, json.dumps(report).encode())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:])
