@@ -1,0 +1,253 @@
+"""Rows of an nsys export as columns: which column of which table feeds which field, as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ncukit.model.trace import UNKNOWN, Columns, CounterSeries
+from ncukit.read.nsys_schema import Database, Source, ended
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Spec = Mapping[str, tuple[Source, int]]
+
+
+def _of(names: Mapping[str, str], default: int = UNKNOWN) -> dict[str, tuple[Source, int]]:
+    return {name: (tuple(columns.split()), default) for name, columns in names.items()}
+
+
+TIMES = _of({"start": "start", "end": "end"})
+PLACE = _of(
+    {
+        "device": "deviceId",
+        "context": "contextId",
+        "stream": "streamId",
+        "process": "globalPid",
+        "correlation": "correlationId",
+    }
+)
+KERNELS: Spec = {
+    **TIMES,
+    **PLACE,
+    **_of({"name": "demangledName shortName", "short": "shortName demangledName", "mangled": "mangledName"}),
+    **_of({"launch": "launchType", "registers": "registersPerThread", "graph_node": "graphNodeId"}),
+    **_of({f"{what}_{axis}": f"{what}{axis.upper()}" for what in ("grid", "block") for axis in "xyz"}),
+    **_of({"static_shared": "staticSharedMemory", "dynamic_shared": "dynamicSharedMemory"}),
+}
+COPIES: Spec = {
+    **TIMES,
+    **PLACE,
+    **_of({"bytes": "bytes"}, 0),
+    **_of({"kind": "copyKind", "source": "srcKind", "target": "dstKind", "graph_node": "graphNodeId"}),
+    **_of({"source_device": "srcDeviceId", "target_device": "dstDeviceId"}),
+}
+MEMSETS: Spec = {**TIMES, **PLACE, **_of({"bytes": "bytes"}, 0), **_of({"graph_node": "graphNodeId"})}
+GRAPHS: Spec = {**TIMES, **PLACE, **_of({"graph": "graphId graphExecId"})}
+SYNCS: Spec = {**TIMES, **PLACE, **_of({"kind": "syncType"})}
+CALLS: Spec = {
+    **TIMES,
+    **_of({"thread": "globalTid", "correlation": "correlationId", "name": "nameId", "class": "eventClass"}),
+    **_of({"returned": "returnValue"}, 0),
+}
+_TABLES = {
+    "kernels": (("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"), KERNELS),
+    "copies": (("CUPTI_ACTIVITY_KIND_MEMCPY",), COPIES),
+    "memsets": (("CUPTI_ACTIVITY_KIND_MEMSET",), MEMSETS),
+    "graphs": (("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",), GRAPHS),
+    "syncs": (("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",), SYNCS),
+    "calls": (("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"), CALLS),
+}
+WHAT = {
+    "kernels": "kernels",
+    "copies": "copies",
+    "memsets": "memory sets",
+    "graphs": "graph executions",
+    "syncs": "synchronisations",
+    "calls": "CUDA calls",
+}
+
+RANGE_STYLES = {59: 59, 60: 60, 70: 59, 71: 60}
+"""Event types of ranges (59, 70 push/pop; 60, 71 start/end) and the style they are."""
+_DOMAIN = 75
+_UINT32 = 1 << 32
+
+
+class Names:
+    """Texts of a trace, each once; columns hold positions."""
+
+    def __init__(self) -> None:
+        self._positions: dict[str, int] = {}
+
+    def position(self, text: str) -> int:
+        """Return the position of ``text``, a new one where it was not seen yet."""
+        return self._positions.setdefault(text, len(self._positions))
+
+    def texts(self) -> tuple[str, ...]:
+        """Return all texts by position."""
+        return tuple(self._positions)
+
+
+def rows(db: Database, kind: str, names: Names, notes: list[str]) -> Columns:
+    """Return the rows of ``kind`` (kernels, copies, memsets, graphs, syncs, calls), ordered by start.
+
+    A missing table means that nothing of the kind was traced.  Rows without two valid times are left out and
+    counted in ``notes``.
+    """
+    import numpy as np
+
+    bases, spec = _TABLES[kind]
+    parts, without = [], 0
+    for base in bases:
+        table = db.table(base)
+        if table is None:
+            continue
+        if not db.has(table, "start", "end"):
+            notes.append(f"table {table} has no start and end: its {WHAT[kind]} were not read")
+            continue
+        columns = db.integers(table, spec, '"start" IS NOT NULL AND "end" IS NOT NULL')
+        ((total,),) = db.query(f'SELECT count(*) FROM "{table}"')
+        timed = (columns["end"] >= columns["start"]) & ended(columns["end"])
+        if kind in ("kernels", "copies", "memsets", "graphs"):
+            timed &= (columns["start"] != 0) | (columns["end"] != 0)  # CUPTI: both 0 = time not collected
+        without += total - int(timed.sum())
+        parts.append({name: column[timed] for name, column in columns.items()})
+    if without:
+        notes.append(f"{without:,} of the {WHAT[kind]} have no valid start and end: not counted in any time")
+    if not parts:
+        return Columns({name: np.empty(0, np.int64) for name in spec})
+    joined = {name: np.concatenate([p[name] for p in parts]) for name in spec}
+    for name in ("correlation", "stream", "context"):
+        if name in joined:
+            joined[name] = np.where(joined[name] < -1, joined[name] + _UINT32, joined[name])
+    for name in ("name", "short", "mangled"):
+        if name in joined:
+            joined[name] = _positions(db, joined[name], names)
+    order = np.lexsort((joined["end"], joined["start"]))
+    return Columns({name: column[order] for name, column in joined.items()})
+
+
+def _positions(db: Database, ids: NDArray[np.int64], names: Names) -> NDArray[np.int64]:
+    """Return ``ids`` of strings as positions in ``names``; what has no string keeps its number as text."""
+    import numpy as np
+
+    unique, inverse = np.unique(ids, return_inverse=True)
+    texts = db.strings(int(i) for i in unique)
+    found = [UNKNOWN if i == UNKNOWN else names.position(texts.get(int(i), f"(name {i})")) for i in unique]
+    return np.array(found, np.int64)[inverse]
+
+
+def ranges(db: Database, names: Names, notes: list[str], last: int) -> Columns:
+    """Return the NVTX ranges, ordered by start; ``last`` [ns] ends those that were still open.
+
+    Text stands in the row, or in StringIds, depending on how the program registered it.
+    """
+    import numpy as np
+
+    kept: dict[str, list[int]] = {name: [] for name in RANGES}
+    table = _range_table(db, notes)
+    if table is not None:
+        domains: dict[tuple[int, int], str] = {}
+        rows_, ids = _range_rows(db, table)
+        texts = db.strings(ids)
+        for type, start, end, thread, end_thread, domain, text_id, text in rows_:
+            said = text or texts.get(text_id, "")
+            if type == _DOMAIN:
+                domains[(thread >> 24, domain)] = said
+                continue
+            open_ = end is None or end >= 1 << 62 or (end == 0 < start)  # NULL, or the default of 2021
+            of = domains.get((thread >> 24, domain), "" if domain == 0 else f"domain {domain}")
+            row = (
+                start,
+                max(last, start) if open_ else end,
+                thread,
+                thread if end_thread is None else end_thread,
+                names.position(said or "(no text)"),
+                names.position(of),
+                RANGE_STYLES[type],
+                int(open_),
+            )
+            for column, value in zip(RANGES, row, strict=True):
+                kept[column].append(value)
+    columns = {name: np.array(values, np.int64) for name, values in kept.items()}
+    timed = columns["end"] >= columns["start"]
+    if not timed.all():
+        notes.append(f"{int((~timed).sum()):,} NVTX ranges end before they start: not read")
+    order = np.argsort(columns["start"][timed], kind="stable")
+    return Columns({name: column[timed][order] for name, column in columns.items()})
+
+
+RANGES = ("start", "end", "thread", "end_thread", "name", "domain", "style", "open")
+
+
+def _range_table(db: Database, notes: list[str]) -> str | None:
+    table = db.table("NVTX_EVENTS")
+    candidates = [table] if table else [t for t in db.tables if re.match(r"NVTX_\w*(EVENT|RANGE)", t)]
+    for name in candidates:
+        if db.has(name, "start", "end") and (db.has(name, "text") or db.has(name, "textId")):
+            return name
+    if candidates:
+        notes.append(f"NVTX ranges were not read: table {candidates[0]} has an unknown layout")
+    return None
+
+
+def _range_rows(db: Database, table: str) -> tuple[list[tuple[Any, ...]], set[int]]:
+    present = db.columns(table)
+
+    def column(name: str, default: str) -> str:
+        return f'"{present[name.lower()]}"' if name.lower() in present else default
+
+    types = ",".join(str(t) for t in (*RANGE_STYLES, _DOMAIN))
+    type = column("eventType", "59")
+    parts = (
+        type,
+        column("start", "NULL"),
+        column("end", "NULL"),
+        f"COALESCE({column('globalTid', '0')}, 0)",
+        column("endGlobalTid", "NULL"),
+        f"COALESCE({column('domainId', '0')}, 0)",
+        column("textId", "NULL"),
+        column("text", "NULL"),
+    )
+    where = f"{type} IN ({types}) AND {parts[1]} IS NOT NULL"
+    order = f"({type} = {_DOMAIN}) DESC, {parts[1]}"
+    found = list(db.query(f'SELECT {", ".join(parts)} FROM "{table}" WHERE {where} ORDER BY {order}'))
+    return found, {row[6] for row in found if not row[7] and row[6] is not None}
+
+
+def counters(db: Database) -> tuple[CounterSeries, ...]:
+    """Return the sampled GPU metrics: unsigned values that SQLite stores signed are restored."""
+    table, info = db.table("GPU_METRICS"), db.table("TARGET_INFO_GPU_METRICS")
+    if table is None or not db.has(table, "typeId", "metricId", "value"):
+        return ()
+    value = f"(CASE WHEN value < 0 THEN value + {_UINT32} ELSE value END)"
+    label = {}
+    if info is not None and db.has(info, "typeId", "metricId", "metricName"):
+        label = {(t, m): n for t, m, n in db.query(f'SELECT typeId, metricId, metricName FROM "{info}"')}
+    found = db.query(
+        f"SELECT typeId, metricId, count(*), avg({value}), max({value}) "
+        f'FROM "{table}" GROUP BY 1, 2 ORDER BY 1, 2'
+    )
+    return tuple(
+        CounterSeries(str(label.get((type, metric), f"metric {metric}")), n, float(mean), int(top))
+        for type, metric, n, mean, top in found
+    )
+
+
+def labels(db: Database, base: str) -> dict[int, str]:
+    """Return an enumeration of the export, id to label, {} where it is absent."""
+    table = db.table(base)
+    if table is None or not db.has(table, "id", "label"):
+        return {}
+    rows_ = db.query(f'SELECT id, label FROM "{table}" WHERE id IS NOT NULL')
+    return {int(id): str(label) for id, label in rows_}
+
+
+def pairs(db: Database, base: str, key: str, value: str) -> Iterable[tuple[int, Any]]:
+    """Yield two columns of table ``base``, nothing where it or a column is absent."""
+    table = db.table(base)
+    if table is not None and db.has(table, key, value):
+        yield from db.query(f'SELECT "{key}", "{value}" FROM "{table}" WHERE "{key}" IS NOT NULL')
