@@ -1,0 +1,142 @@
+"""What a tool can do: version and options, asked once per binary and version, and remembered on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ncukit.errors import ToolError
+from ncukit.tools import failures
+from ncukit.tools.run import run
+
+TIMEOUT = 30.0  # [s]
+OLDEST = {"ncu": (2021, 1), "nsys": (2021, 4), "nvcc": (11, 0)}
+"""Older ones lack what ncukit cannot do without: ncu -k NAME, .nsys-rep, C++17."""
+COMMANDS = {"ncu": ("",), "nsys": ("profile", "export"), "nvcc": ()}
+"""The commands of a tool that have options of their own; "" where the tool has no commands."""
+
+_VERSION = {
+    "ncu": r"Version (\d+\.\d+[\d.]*)",
+    "nsys": r"version (\d+\.\d+[\d.]*)",
+    "nvcc": r"\bV(\d+\.\d+[\d.]*)",
+}
+# A line that defines an option: "  -k [ --kernel-name ] arg", "\t-c, --capture-range=", "\t(Beta) --x=".
+_OPTION = re.compile(r"^\s{1,4}(?:\([A-Z]\w*\) )?(?:-\w(?: \[|,) )?(--[a-z][\w-]*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A tool that answered: ``options`` holds, per command of the tool, the long options it takes."""
+
+    tool: str
+    path: Path
+    version: str
+    options: Mapping[str, frozenset[str]]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The version as numbers: (2024, 1, 1, 0)."""
+        return _numbers(self.version)
+
+    def has(self, option: str, command: str = "") -> bool:
+        """Return whether ``command`` of this tool takes ``option``."""
+        return option in self.options.get(command, frozenset())
+
+
+def probe(tool: str, path: Path, *, environ: Mapping[str, str] | None = None) -> Probe:
+    """Return version and options of ``tool`` at ``path``.
+
+    Raises:
+        ToolError: it does not answer (``tool-missing``), or is too old to be used (``tool-too-old``).
+    """
+    env = dict(os.environ if environ is None else environ)
+    version = _version(tool, path, tuple(sorted(env.items())))
+    if _numbers(version) < OLDEST[tool]:
+        oldest = ".".join(map(str, OLDEST[tool]))
+        raise failures.failure(
+            "tool-too-old", tool=tool, path=str(path), version=version, oldest=oldest
+        ).error()
+    options = remembered(
+        (tool, path, version, "options"),
+        lambda: {
+            command: _options([path, *([command] if command else []), "--help"], env)
+            for command in COMMANDS[tool]
+        },
+        environ=env,
+    )
+    return Probe(tool, path, version, {command: frozenset(names) for command, names in options.items()})
+
+
+def version_or_zero(tool: str, path: Path, *, environ: Mapping[str, str] | None = None) -> tuple[int, ...]:
+    """Return the version as numbers, () where the tool does not answer: for sorting."""
+    try:
+        return _numbers(
+            _version(tool, path, tuple(sorted((os.environ if environ is None else environ).items())))
+        )
+    except ToolError:
+        return ()
+
+
+def remembered(
+    key: tuple[str, Path, str, str], ask: Callable[[], Any], *, environ: Mapping[str, str] | None = None
+) -> Any:
+    """Return JSON data about one version of one binary, from the user's cache folder or else from ``ask``.
+
+    A cache that cannot be read or written is no error: ``ask`` answers.
+    """
+    tool, path, version, what = key
+    real = path.resolve()
+    stat = real.stat()
+    identity = json.dumps([str(real), stat.st_size, stat.st_mtime_ns, version, what])
+    file = (
+        cache_folder(environ) / "tools" / f"{tool}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
+    )
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(file.read_text("utf-8"))
+        if found["identity"] == identity:
+            return found["answer"]
+    answer = ask()
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(dir=file.parent, prefix=".new-")
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            json.dump({"identity": identity, "answer": answer}, out)
+        os.replace(beside, file)
+    return answer
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the user's cache folder for ncukit; it need not exist."""
+    env = os.environ if environ is None else environ
+    base = env.get("XDG_CACHE_HOME") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".cache")
+    return Path(base) / "ncukit"
+
+
+@lru_cache(maxsize=64)
+def _version(tool: str, path: Path, env: tuple[tuple[str, str], ...]) -> str:
+    done = run([path, "--version"], env=dict(env), timeout=TIMEOUT)
+    if found := re.search(_VERSION[tool], done.output):
+        return found.group(1).rstrip(".")
+    said = done.tail(2).strip() or (f"nothing within {TIMEOUT:.0f} s" if done.timed_out else "nothing")
+    raise ToolError(
+        f"{path} does not work: asked for its version it said: {said}",
+        f"reinstall it, or name another one with --{tool}",
+        code="tool-missing",
+    )
+
+
+def _options(argv: Sequence[str | Path], env: Mapping[str, str]) -> list[str]:
+    return sorted(set(_OPTION.findall(run(argv, env=env, timeout=TIMEOUT).output)))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
