@@ -265,7 +265,7 @@ def _nothing_profiled(lines: Sequence[str], context: Context) -> Failure | None:
 # What ncu --verbose says about each launch that it passed over.
 _SKIPPED = {
     "filter": r"Skipping launch in process \d+: kernel .* does not match",
-    "range": r"Skipping launch in process .*(no range filter match|incorrect nvtx context|incorrect profile state)",
+    "range": r"Skipping launch in .*(no range filter match|incorrect nvtx context|incorrect profile state)",
 }
 
 

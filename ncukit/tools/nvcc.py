@@ -1,0 +1,63 @@
+"""The CUDA compiler: a .cu file to a program with line information."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncukit.tools import host
+from ncukit.tools.failures import Context, classify, failure
+from ncukit.tools.output import Outcome, stamp
+from ncukit.tools.probe import Probe
+from ncukit.tools.run import Completed, OnText, run
+
+
+@dataclass(frozen=True)
+class NvccOptions:
+    """What to compile: ``arch`` is "native", "sm_90" or the like; ``extra`` goes before the sources."""
+
+    sources: tuple[Path, ...]
+    output: Path
+    arch: str = "native"
+    optimise: str = "-O3"
+    extra: tuple[str, ...] = ()
+
+
+def argv(options: NvccOptions, nvcc: Probe) -> tuple[str, ...]:
+    """Return the command line: always with ``-lineinfo``, or source lines cannot be shown."""
+    return (
+        str(nvcc.path),
+        "-lineinfo",
+        options.optimise,
+        f"-arch={options.arch}",
+        *options.extra,
+        "-o",
+        str(options.output),
+        *map(str, options.sources),
+    )
+
+
+def compile_program(
+    options: NvccOptions,
+    nvcc: Probe,
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = 600,
+    on_text: OnText | None = None,
+) -> tuple[Completed, Outcome]:
+    """Compile, and return the run (its output holds the compiler's messages as they are) and its outcome."""
+    before = stamp(options.output)
+    done = run(argv(options, nvcc), env=env, timeout=timeout, on_text=on_text)
+    context = Context(tool="nvcc", place=host.place())
+    if done.returncode == 0 and not done.timed_out and (after := stamp(options.output)) and after != before:
+        return done, Outcome(options.output)
+    cause = classify(done, context) or failure(
+        "stale-output.missing", context, path=str(options.output), said=""
+    )
+    return done, Outcome(None, cause)
+
+
+def errors(done: Completed) -> Sequence[str]:
+    """Return the lines of the compiler's output that are errors."""
+    return [line for line in done.output.splitlines() if "error" in line or "fatal" in line]
