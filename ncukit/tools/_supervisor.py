@@ -19,6 +19,7 @@ import sys
 import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LINGER = 0.5  # [s] that helpers of a command which has ended get to end by themselves
 GIVE_UP = 5.0  # [s] after SIGKILL; a process in an uninterruptible driver call may never end
 
 
@@ -89,15 +90,19 @@ class Command:
 
     def stop(self, grace: float, wake: int) -> int:
         """Stop all that is left: SIGTERM, after ``grace`` SIGKILL; return how many processes that were."""
-        stopped: set[int] = set(self.signal(signal.SIGTERM))
-        for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, GIVE_UP)):
+        stopped: set[int] = set()
+        patience = LINGER if self.status is not None else 0.0
+        for number, patience in ((0, patience), (signal.SIGTERM, grace), (signal.SIGKILL, GIVE_UP)):
+            if number == signal.SIGTERM:
+                stopped.update(self.signal(number))
             end = time.monotonic() + patience
             while True:
                 self.reap()
                 left = descendants(os.getpid())
                 if not left and self.status is not None:
                     return len(stopped)
-                stopped.update(left)
+                if number:
+                    stopped.update(left)
                 if number == signal.SIGKILL:
                     self.signal(number)
                 if time.monotonic() >= end:
@@ -136,7 +141,7 @@ def main(control: int, status: int, grace: float, argv: list[str]) -> None:
         command.reap()
     seconds = time.monotonic() - start
     ended = command.status is not None
-    stopped = command.stop(0.5 if ended else grace, wake) if descendants(os.getpid()) or not ended else 0
+    stopped = command.stop(grace, wake) if descendants(os.getpid()) or not ended else 0
     command.reap()
     with contextlib.suppress(OSError):
         report = {"status": command.status, "seconds": seconds, "stopped": stopped}

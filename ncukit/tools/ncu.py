@@ -187,7 +187,7 @@ def list_sections(ncu: Probe, *, environ: Mapping[str, str] | None = None) -> tu
     """Return the identifiers of all sections that this ncu has."""
     names = remembered(
         ("ncu", ncu.path, ncu.version, "sections"),
-        lambda: _first_column(_ask(ncu, ["--list-sections"], environ), r"[A-Z]\w+"),
+        lambda: _first_column(_ask(ncu, ["--list-sections"], environ), r"(?!Identifier)[A-Z]\w+"),
         environ=environ,
     )
     return tuple(names)

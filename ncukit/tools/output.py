@@ -53,7 +53,7 @@ def judge(done: Completed, path: Path, before: Stamp | None, context: Context, m
     if after is None:
         said = done.tail(1).strip() or "nothing"
         return Outcome(None, cause or _lost("missing", context, path, said), remarks)
-    if after == before:
+    if after == before or (cause and cause.code == "stale-output"):
         return Outcome(None, cause or _lost("old", context, path), remarks)
     if done.timed_out or not _begins(path, magic):
         return Outcome(None, cause or _lost("unreadable", context, path), remarks)
