@@ -23,7 +23,7 @@ NCU = b"NVR\0"
 _NEW_HEAD = re.compile(rb"Profiler Report (\d{4})@(\d+)@(\d+)@(\d+)")
 _VERSION = re.compile(rb"(?<![\d.])(20\d\d\.\d+\.\d+\.\d+)-[0-9a-f]{6,}")
 _TAIL = 1 << 20
-_GIVE = "Give ncukit timeline the .nsys-rep that nsys wrote, or its export: nsys export --type sqlite REPORT.nsys-rep"
+_GIVE = "Give the .nsys-rep that nsys wrote, or its export: nsys export --type sqlite REPORT.nsys-rep"
 
 Export = Callable[[Path, Path], None]
 """Exports the report at the first path as sqlite to the second, or raises a ToolError."""
@@ -121,7 +121,7 @@ _SESSION = ("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", "utcEpochNs")
 
 
 def _gpus(db: Database) -> dict[int, Gpu]:
-    """Return the GPUs by the id that device columns use, without other vendors' where compute capability tells."""
+    """Return the GPUs by the id that device columns use, without those of other vendors."""
     info = db.table("TARGET_INFO_GPU")
     found: dict[int, Gpu] = {}
     if info is not None:

@@ -1,8 +1,8 @@
 """The tables of an nsys export: found by looking, never assumed.
 
 nsys creates tables lazily, renames them between versions (``NVTX_EVENTS``, ``NVTX_EVENTS_V2``;
-``META_DATA_EXPORT``, ``EXPORT_META_DATA``), adds and drops columns, and promises no row order.  The layout was
-read from exports of nsys 2020 to 2025.5 (schema 3.24) and from the schema reference of NVIDIA's documentation.
+``META_DATA_EXPORT``, ``EXPORT_META_DATA``), adds and drops columns, and promises no row order.  The layout
+was read from exports of nsys 2020 to 2025.5 (schema 3.24) and from NVIDIA's schema reference.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 from ncukit.errors import ReportFormatError, ToolError
+from ncukit.tools.locate import find
 from ncukit.tools.run import Completed, run
 
 TIMEOUT = 1800.0
@@ -17,54 +17,37 @@ _NEWER = re.compile(
 )
 _DAMAGED = ("Cannot read from stream", "Invalid version prefix", "File is corrupted", "Unexpected end")
 _SQLITE = b"SQLite format 3\0"
-_FOLDERS = ("/opt/nvidia/nsight-systems", "/usr/local/cuda", "/opt/nvidia/hpc_sdk", "/usr/lib/nsight-systems")
 
 
 def export_sqlite(
-    report: Path, target: Path, *, nsys: str | os.PathLike[str] | None = None, written_by: str | None = None
+    report: Path, target: Path, *, nsys: str | Path | None = None, written_by: str | None = None
 ) -> None:
     """Export ``report`` as sqlite to the new file ``target``.
 
-    ``nsys`` is the program to use (None: NCUKIT_NSYS, PATH, then the usual folders, newest first);
+    ``nsys`` is the program to use (None: the one that `ncukit.tools.locate.find` finds);
     ``written_by`` is the version that wrote the report, for the messages.
 
     Raises:
-        ToolError: nsys is missing (``nsys-missing``), older than the report (``nsys-too-old``), or failed.
+        ToolError: nsys is missing (``tool-missing``), older than the report (``tool-too-old``), or failed.
         ReportFormatError: nsys says that the report is damaged.
     """
-    tool = find_nsys() if nsys is None else nsys
-    needed = (
-        f"nsys {written_by} or newer" if written_by else "an nsys at least as new as the one that wrote it"
-    )
-    if tool is None:
+    needed = f"nsys {written_by} or newer" if written_by else "an nsys as new as the one that wrote it"
+    try:
+        tool = find("nsys", nsys).path
+    except ToolError as error:
+        if nsys is not None:
+            raise
         raise ToolError(
-            f"{report} must be exported by nsys, which was not found",
-            f"Install {needed} (set NCUKIT_NSYS or --nsys), or export it where nsys is: "
+            f"{report} must be exported by nsys: {error.message}",
+            f"Install {needed} (or name it with --nsys or NCUKIT_NSYS), or export it where nsys is: "
             f"nsys export --type sqlite {report.name}, and give ncukit the .sqlite.",
-            code="nsys-missing",
-        )
+            code="tool-missing",
+        ) from error
     argv = [tool, "export", "--type=sqlite", "--quiet=true", f"--output={target}", os.path.abspath(report)]
     done = run(argv, timeout=TIMEOUT)
     if done.returncode == 0 and _is_sqlite(target):  # rc 0 alone proves nothing
         return
     raise _why(report, done, needed)
-
-
-def find_nsys() -> Path | None:
-    """Return the nsys to use: NCUKIT_NSYS, PATH, then the usual install folders, newest first."""
-    if given := os.environ.get("NCUKIT_NSYS"):
-        return Path(given)
-    if found := shutil.which("nsys"):
-        return Path(found)
-    for folder in _FOLDERS:
-        versions = sorted(Path(folder).glob("**/bin/nsys"), key=_version, reverse=True)
-        if versions:
-            return versions[0]
-    return None
-
-
-def _version(path: Path) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", str(path)))
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -80,7 +63,7 @@ def _why(report: Path, done: Completed, needed: str) -> ToolError | ReportFormat
             f"{report} was written by nsys {match[1]}, but this nsys is {match[2]}",
             f"Install nsys {match[1]} or newer, or export it where it was recorded: "
             f"nsys export --type sqlite {report.name}",
-            code="nsys-too-old",
+            code="tool-too-old",
         )
     if any(text in done.output for text in _DAMAGED):
         return ReportFormatError(
@@ -90,11 +73,11 @@ def _why(report: Path, done: Completed, needed: str) -> ToolError | ReportFormat
         )
     if done.timed_out:
         return ToolError(
-            f"nsys did not export {report} within {TIMEOUT:.0f} s", "Export it by hand.", code="nsys-timeout"
+            f"nsys did not export {report} within {TIMEOUT:.0f} s", "Export it by hand.", code="tool-timeout"
         )
     said = next((line.strip() for _, line in reversed(done.lines) if line.strip()), "it said nothing")
     return ToolError(
         f"nsys could not export {report} (exit code {done.returncode}): {said}",
         f"Try it by hand: nsys export --type sqlite {report.name}; it needs {needed}.",
-        code="nsys-failed",
+        code="tool-failed",
     )

@@ -1,0 +1,248 @@
+"""Split the region's time on its main device by cause; every nanosecond has exactly one.
+
+While something runs the cause is what runs: kernels before collectives before copies.  While nothing runs,
+the next piece of work says why it is late: what its launching thread did until it made the call (waited,
+allocated, set something up, was outside CUDA), and how long the call then took to reach the GPU.
+
+A wait is blamed only for what removing it could give back.  Without the wait, the CPU would have prepared the
+next work while the GPU still ran: of the CPU's work after the wait, as much is hidden as the GPU had run
+before.  What exceeds that would stay, and is blamed on launching or on input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ncukit.diagnose.timeline.calls import Named
+from ncukit.diagnose.timeline.devices import empty_time
+from ncukit.diagnose.timeline.intervals import Times, nothing, union
+from ncukit.diagnose.timeline.names import kernel_kind
+from ncukit.diagnose.timeline.scope import KINDS, Scope
+from ncukit.model.trace import UNKNOWN, Columns, Trace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+CAUSES = (
+    "kernel",
+    "communication",
+    "transfer",
+    "synchronisation",
+    "launch",
+    "input",
+    "allocator",
+    "setup",
+    "dependency",
+    "foreign",
+    "unknown",
+)
+LONG_PAUSE = 2_000_000
+"""The launching thread stayed outside CUDA for longer than any framework needs between two launches [ns]."""
+SLOW_CALL = 1_000_000
+"""A launch call of this length loads a module or compiles; launching itself takes microseconds [ns]."""
+HANDOVER = 20_000
+"""A kernel that was launched in time starts within this after the one before it [ns]; later it waited."""
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The time of the region by cause [ns], in the order of `CAUSES`."""
+
+    device: int
+    window: int
+    time: dict[str, int]
+    gaps: int
+    """Stretches in which nothing ran."""
+    after_wait: int
+    """Of them, those that began while the CPU waited."""
+    calls_traced: bool
+
+    def share(self, cause: str) -> float:
+        """Share of the region [%]."""
+        return 100 * self.time[cause] / self.window if self.window else 0.0
+
+
+def causes(scope: Scope, device: int) -> Causes:
+    """Return what the region's time on ``device`` went into."""
+    compute, collective = _kernel_times(scope, device)
+    kernels = scope.kernel_time(device)
+    every = scope.kernel_time(device, all_work=True)
+    copies = scope.copy_time(device, all_work=True)
+    time = dict.fromkeys(CAUSES, 0)
+    time["communication"] = (collective - compute).length
+    time["kernel"] = kernels.length - time["communication"]
+    time["foreign"] = (every - kernels).length
+    time["transfer"] = (copies - every).length
+    empty = empty_time(scope, device)
+    after_wait = _explain(scope, device, empty, every | copies, time)
+    traced = bool(len(scope.trace.calls))
+    return Causes(device, scope.windows[device].length, time, len(empty), after_wait, traced)
+
+
+def _kernel_times(scope: Scope, device: int) -> tuple[Times, Times]:
+    """Return when kernels that compute (and graphs, whose contents are unknown) ran, and when collectives."""
+    import numpy as np
+
+    rows = scope.rows("kernels", device)
+    unique, inverse = np.unique(rows["name"], return_inverse=True)
+    kinds = [kernel_kind(scope.trace.names[int(i)]) if i != UNKNOWN else "compute" for i in unique]
+    talks = np.array([kind == "collective" for kind in kinds], np.bool_)[inverse]
+    graphs = scope.rows("graphs", device)
+    compute = union(rows["start"][~talks], rows["end"][~talks]) | union(graphs["start"], graphs["end"])
+    collective = union(rows["start"][talks], rows["end"][talks])
+    if scope.range is None:
+        return compute, collective
+    return compute & scope.windows[device], collective & scope.windows[device]
+
+
+def _explain(scope: Scope, device: int, empty: Times, running: Times, time: dict[str, int]) -> int:
+    """Add the ``empty`` time to its causes in ``time``; return how many stretches began during a wait."""
+    import numpy as np
+
+    if not len(empty):
+        return 0
+    call = _next_calls(scope, device, empty.end)
+    if not len(scope.trace.calls):
+        short = (empty.end - empty.start) < LONG_PAUSE
+        lengths = empty.end - empty.start
+        time["launch"] += int(lengths[short].sum())
+        time["unknown"] += int(lengths[~short].sum())
+        return 0
+    calls = scope.trace.calls
+    called = np.where(call == UNKNOWN, empty.end, calls["start"][call])
+    done = np.where(call == UNKNOWN, empty.end, calls["end"][call])
+    thread = np.where(
+        call == UNKNOWN, _launcher(calls["thread"][call[call != UNKNOWN]]), calls["thread"][call]
+    )
+    ready = (call != UNKNOWN) & (called <= empty.start)
+    waiting = empty.end - empty.start
+    handover = ready & (waiting <= HANDOVER)
+    time["launch"] += int(waiting[handover].sum())
+    time["dependency"] += int(waiting[ready & ~handover].sum())
+    late = ~ready
+    parts = _Parts(len(empty))
+    for t in np.unique(thread[late]):
+        mask = late & (thread == t)
+        parts.fill(
+            mask, Host(scope.trace, int(t)), empty.start[mask], called[mask], done[mask], empty.end[mask]
+        )
+    return parts.settle(empty, running, late, time)
+
+
+def _launcher(threads: Ints) -> int:
+    """Return the thread that launches most, for work whose own call is unknown."""
+    import numpy as np
+
+    if not len(threads):
+        return UNKNOWN
+    unique, n = np.unique(threads, return_counts=True)
+    return int(unique[np.argmax(n)])
+
+
+def _next_calls(scope: Scope, device: int, at: Ints) -> Ints:
+    """Return for each time the call that launched the next work on ``device``, -1 where that is unknown."""
+    import numpy as np
+
+    starts, calls = [], []
+    for kind in KINDS:
+        rows: Columns = getattr(scope.trace, kind)
+        mask = rows["device"] == device
+        starts.append(rows["start"][mask])
+        calls.append(scope.call_of[kind][mask])
+    start, call = np.concatenate(starts), np.concatenate(calls)
+    order = np.argsort(start, kind="stable")
+    start, call = start[order], call[order]
+    place = np.searchsorted(start, at, side="left")
+    found = np.where(place < len(start), call[np.minimum(place, len(start) - 1)], UNKNOWN)
+    exact = (place < len(start)) & (start[np.minimum(place, len(start) - 1)] == at)
+    return np.where(exact, found, UNKNOWN)
+
+
+class Host:
+    """What one thread of the CPU did, as sets of time; thread -1 is unknown and stands for all threads."""
+
+    def __init__(self, trace: Trace, thread: int) -> None:
+        calls = trace.calls
+        if thread != UNKNOWN:
+            calls = calls.take(calls["thread"] == thread)
+        named = Named(trace, calls)
+
+        def times(*kinds: str) -> Times:
+            mask = named.is_kind(*kinds)
+            return union(calls["start"][mask], calls["end"][mask])
+
+        self.waits = times("wait")
+        self.allocator = times("allocator") - self.waits
+        taken = self.waits | self.allocator
+        quick = named.is_kind("launch", "submit") & (calls.duration < SLOW_CALL)
+        self.launch = union(calls["start"][quick], calls["end"][quick]) - taken
+        taken = taken | self.launch
+        self.setup = times("setup", "launch", "submit") - taken
+        self.busy = taken | self.setup
+        self.pauses = _long(self.busy)
+
+
+def _long(busy: Times) -> Times:
+    """Return the pauses between calls that are longer than any launch path."""
+    if len(busy) < 2:
+        return nothing()
+    start, end = busy.end[:-1], busy.start[1:]
+    long = (end - start) >= LONG_PAUSE
+    return Times(start[long], end[long])
+
+
+class _Parts:
+    """The parts of each empty stretch before work that was launched late [ns]."""
+
+    NAMES = ("waiting", "allocator", "setup", "launch", "input", "latency")
+
+    def __init__(self, n: int) -> None:
+        import numpy as np
+
+        self.part = {name: np.zeros(n, np.int64) for name in self.NAMES}
+        self.after_wait = np.zeros(n, np.bool_)
+
+    def fill(
+        self, mask: NDArray[np.bool_], host: Host, start: Ints, called: Ints, done: Ints, end: Ints
+    ) -> None:
+        """Split [``start``, ``end``) of the stretches in ``mask`` by what ``host`` did until it launched."""
+        import numpy as np
+
+        part = self.part
+        part["waiting"][mask] = host.waits.within(start, called)
+        part["allocator"][mask] = host.allocator.within(start, called)
+        outside = (called - start) - host.busy.within(start, called)
+        pauses = (host.pauses - host.busy).within(start, called)
+        part["input"][mask] = pauses
+        in_call = np.minimum(done, end) - called
+        loading = np.where(done - called >= SLOW_CALL, in_call, 0)
+        part["setup"][mask] = host.setup.within(start, called) + loading
+        part["launch"][mask] = host.launch.within(start, called) + outside - pauses + in_call - loading
+        part["latency"][mask] = end - called - in_call
+        self.after_wait[mask] = host.waits.covers(start)
+
+    def settle(self, empty: Times, running: Times, late: NDArray[np.bool_], time: dict[str, int]) -> int:
+        """Add the parts to ``time``: after a wait, what its removal could hide goes to the wait."""
+        import numpy as np
+
+        part, after = self.part, self.after_wait & late
+        time["synchronisation"] += int(part["waiting"].sum()) + int(part["latency"][after].sum())
+        time["launch"] += int(part["latency"][~after].sum())
+        time["allocator"] += int(part["allocator"].sum())
+        time["setup"] += int(part["setup"].sum())
+        work = part["launch"] + part["input"]
+        hidden = np.zeros(len(work), np.int64)
+        places = np.flatnonzero(after)
+        if len(places):
+            since = np.concatenate(([np.iinfo(np.int64).min // 4], empty.end[places][:-1]))
+            ran = running.within(since, empty.start[places])
+            hidden[places] = np.minimum(ran, work[places])
+        from_input = np.where(work > 0, part["input"] * hidden // np.maximum(work, 1), 0)
+        time["synchronisation"] += int(hidden.sum())
+        time["input"] += int((part["input"] - from_input).sum())
+        time["launch"] += int((part["launch"] - (hidden - from_input)).sum())
+        return len(places)
