@@ -91,8 +91,8 @@ class Command:
     def stop(self, grace: float, wake: int) -> int:
         """Stop all that is left: SIGTERM, after ``grace`` SIGKILL; return how many processes that were."""
         stopped: set[int] = set()
-        patience = LINGER if self.status is not None else 0.0
-        for number, patience in ((0, patience), (signal.SIGTERM, grace), (signal.SIGKILL, GIVE_UP)):
+        linger = LINGER if self.status is not None else 0.0
+        for number, patience in ((0, linger), (signal.SIGTERM, grace), (signal.SIGKILL, GIVE_UP)):
             if number == signal.SIGTERM:
                 stopped.update(self.signal(number))
             end = time.monotonic() + patience

@@ -73,7 +73,7 @@ class Context:
 class Failure:
     """One cause: its stable ``code``, words, and the line of output that says so.
 
-    ``id`` tells kinds of one code apart; ``why`` is the part after the dot, for example "filter".
+    ``id`` tells kinds of one code apart; ``why`` is its part after the dot: "filter", "range", "graph".
     """
 
     id: str
@@ -86,7 +86,7 @@ class Failure:
     @property
     def why(self) -> str | None:
         """Which kind of the code it is, None where the code says all."""
-        return self.id.partition(".")[2] or None
+        return (*self.id.split("."), None)[1]
 
     def error(self) -> ToolFailure:
         """Return the exception to raise."""
@@ -129,7 +129,7 @@ class _Row:
     def render(self, context: Context, facts: Mapping[str, str], evidence: str = "") -> Failure:
         known = {"tool": context.tool, "TOOL": context.tool.upper(), **context.facts, **facts}
         known["product"] = _PRODUCTS.get(known["tool"], known["tool"])
-        messages = list(_filled(self.messages, known)) or [self.messages[-1]]
+        messages = list(_filled(self.messages, known)) or [re.sub(r"{\w+}", "?", self.messages[-1])]
         hint = " ".join(_filled((*self.places.get(context.place, ()), *self.hint), known))
         return Failure(self.id, self.code, messages[0], hint, evidence.strip(), self.level)
 
@@ -159,7 +159,7 @@ def classify(done: Completed | str, context: Context | None = None) -> Failure |
     if causes := _matches(lines, ctx, "error"):
         return causes[0]
     if done.timed_out:
-        return _timed_out(lines, ctx)
+        return _timed_out(done, lines, ctx)
     exit_code = _application_exit(done, lines, ctx)
     exception = next((at for at in range(len(lines) - 1, -1, -1) if _EXCEPTION.match(lines[at])), None)
     if exit_code and (found := _application_cause(lines, ctx, exception)):
@@ -168,9 +168,11 @@ def classify(done: Completed | str, context: Context | None = None) -> Failure |
         words = unknown.partition("==ERROR==")[2].strip()
         return Failure("tool-failed", "tool-failed", f"{ctx.tool} failed: {words}", "", unknown.strip())
     if exit_code:
-        facts = {"exit": _exit_words(exit_code)} | (
-            {"exception": lines[exception]} if exception is not None else {}
-        )
+        facts = {"exit": _exit_words(exit_code)}
+        if exception is not None:
+            facts["exception"] = lines[exception]
+        elif said := [line.strip() for line in lines if line.strip() and "==" not in line]:
+            facts["said"] = said[-1]
         evidence = _line(lines, "returned an error code")
         return failure("compile-failed" if ctx.tool == "nvcc" else "app-failed", ctx, evidence, **facts)
     if results := _matches(lines, ctx, "result"):
@@ -222,15 +224,14 @@ def _application_cause(lines: Sequence[str], context: Context, exception: int | 
     return None
 
 
-def _timed_out(lines: Sequence[str], context: Context) -> Failure:
+def _timed_out(done: Completed, lines: Sequence[str], context: Context) -> Failure:
     hangs = [f for f in _matches(lines, context, "app") if f.code == "collective"]
     hangs += [f for f in _matches(lines, context, "warning") if f.code == "collective"]
     if hangs or context.ranks > 1:
         return failure("collective", context, hangs[0].evidence if hangs else "")
     progress = last_progress(lines)
-    return failure(
-        "timeout", context, _line(lines, "Profiling"), **({"progress": str(progress)} if progress else {})
-    )
+    facts = {"timeout": f"{done.duration:.3g}"} | ({"progress": str(progress)} if progress else {})
+    return failure("timeout", context, _line(lines, "Profiling"), **facts)
 
 
 def _nothing_profiled(lines: Sequence[str], context: Context) -> Failure | None:
