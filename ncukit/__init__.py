@@ -1,3 +1,41 @@
-"""Nsight Compute automation: read a report, translate its counters, say what limits the kernel."""
+"""Nsight Compute automation: read a report, translate its counters, say what limits the kernel.
+
+>>> import ncukit
+>>> kernels = list(ncukit.read(ncukit.demo_reports()[0]).kernels())
+>>> kernels[0].metrics["kernel_duration"].unit
+'s'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Diagnosis",
+    "Kernel",
+    "NcukitError",
+    "Report",
+    "Value",
+    "demo_reports",
+    "diagnose",
+    "read",
+    "write_report",
+]
+
+if TYPE_CHECKING:
+    from ncukit.api import Report, demo_reports, diagnose, read, write_report
+    from ncukit.errors import NcukitError
+    from ncukit.model import Diagnosis, Kernel, Value
+
+_HOME = {"NcukitError": "ncukit.errors", "Diagnosis": "ncukit.model", "Kernel": "ncukit.model", "Value": "ncukit.model"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: ``import ncukit`` itself costs nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module 'ncukit' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME.get(name, "ncukit.api")), name)

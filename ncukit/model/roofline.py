@@ -26,6 +26,8 @@ class Point:
     bandwidth: float | None
     quality: Quality
     sources: tuple[str, ...] = ()
+    roof_quality: Quality | None = None
+    """Quality of peak and bandwidth; ``quality`` is that of work and traffic."""
 
     @property
     def share(self) -> float | None:

@@ -1,8 +1,8 @@
 """Run the native reader in a child process: some files crash it, and take the process with them.
 
-The child is forked where the system can (nothing heavy is imported yet), spawned elsewhere; results come
-through a pipe as length-prefixed JSON, one a launch, so that reading and translating overlap and memory stays
-bounded.
+The child is forked where the system can, spawned elsewhere.  It parses the file at once, while the parent
+still loads the catalog, and waits to be told what is wanted.  Results come through a pipe as length-prefixed
+JSON, one a launch, so that reading and translating overlap and memory stays bounded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import IO
 
 from ncukit.errors import ReaderCrashed
@@ -22,118 +24,157 @@ from ncukit.read import native
 _LENGTH = struct.Struct("<I")
 _END = b"\x00"
 _FAILED = b"\x01"
+_PATIENCE = 0.2
+"""[s] that a child gets to end by itself before it is killed."""
+
+
+class Reader:
+    """A child process that parses one report and answers one request; `close` it if it is never asked."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        start = _fork if hasattr(os, "fork") else _spawn
+        self._wait, self._requests, self._answers = start(path)
+        self._status: int | None = None
+
+    def results(self, wanted: Wanted) -> Iterator[native.Plain]:
+        """Yield every result, as `native.results` does.
+
+        Raises:
+            ReaderCrashed: the child died (abort, segmentation fault), or the library raised.
+        """
+        detail = ""
+        try:
+            try:
+                _send(self._requests, json.dumps(asdict(wanted), default=sorted).encode())
+            except BrokenPipeError:
+                detail = ""
+            while (message := _receive(self._answers)) is not None:
+                if message == _END:
+                    return
+                if message[:1] == _FAILED:
+                    detail = message[1:].decode(errors="replace")
+                    break
+                yield json.loads(message)
+        finally:
+            self.close()
+        raise self._crashed(detail)
+
+    def close(self) -> None:
+        """End the child and reap it."""
+        if self._status is None:
+            for pipe in (self._requests, self._answers):
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    continue
+            self._status = self._wait()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_status"):
+            self.close()
+
+    def _crashed(self, detail: str) -> ReaderCrashed:
+        status = self._status or 0
+        how = detail or (signal.Signals(-status).name if status < 0 else f"exit code {status}")
+        return ReaderCrashed(
+            self.path,
+            f"{self.path}: the reader crashed on this file ({how})",
+            "the file is damaged inside; copy it again from where it was made, or profile again",
+        )
 
 
 def results(path: str, wanted: Wanted) -> Iterator[native.Plain]:
-    """Yield what `native.results` yields, from a child process.
-
-    Raises:
-        ReaderCrashed: the child died (abort, segmentation fault) or the library raised.
-    """
-    child, pipe = _fork(path, wanted) if hasattr(os, "fork") else _spawn(path, wanted)
-    finished = False
-    try:
-        while True:
-            message = _receive(pipe)
-            if message is None or message[:1] == _FAILED:
-                break
-            if message == _END:
-                finished = True
-                return
-            yield json.loads(message)
-        detail = "" if message is None else message[1:].decode(errors="replace")
-    finally:
-        pipe.close()
-        status = child.wait(kill=not finished)
-    raise _crashed(path, status, detail)
+    """Yield every result of the report at ``path``, read in a child process."""
+    yield from Reader(path).results(wanted)
 
 
-class _Forked:
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-
-    def wait(self, *, kill: bool) -> int:
-        """Reap the child; return its exit code, negative for a signal."""
-        pid, status = os.waitpid(self.pid, os.WNOHANG) if kill else os.waitpid(self.pid, 0)
-        if pid == 0:  # still running: the caller stopped early, or the pipe broke before the process ended
-            status = self._give_up()
-        return os.waitstatus_to_exitcode(status)
-
-    def _give_up(self) -> int:
-        import time
-
-        for _ in range(20):
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return status
-            time.sleep(0.01)
-        os.kill(self.pid, signal.SIGKILL)
-        return os.waitpid(self.pid, 0)[1]
+_Start = tuple[Callable[[], int], IO[bytes], IO[bytes]]
 
 
-def _fork(path: str, wanted: Wanted) -> tuple[_Forked, IO[bytes]]:
-    reader, writer = os.pipe()
+def _fork(path: str) -> _Start:
+    request_out, request_in = os.pipe()
+    answer_out, answer_in = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
-    if pid:
-        os.close(writer)
-        return _Forked(pid), os.fdopen(reader, "rb", buffering=1 << 20)
-    try:
-        os.close(reader)
-        _silence()
-        with os.fdopen(writer, "wb", buffering=1 << 20) as pipe:
-            _serve(path, wanted, pipe)
-    finally:
-        os._exit(0)
+    if pid == 0:
+        try:
+            os.close(request_in)
+            os.close(answer_out)
+            _serve(path, request_out, answer_in)
+        finally:
+            os._exit(0)
+    os.close(request_out)
+    os.close(answer_in)
+
+    def wait() -> int:
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.001)
+        os.kill(pid, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    return wait, os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
 
 
-class _Spawned:
-    def __init__(self, process: object) -> None:
-        self.process = process
-
-    def wait(self, *, kill: bool) -> int:
-        """Reap the child; return its exit code, negative for a signal."""
-        process = self.process
-        if kill:
-            process.join(0.2)  # type: ignore[attr-defined]
-            process.kill()  # type: ignore[attr-defined]
-        process.join()  # type: ignore[attr-defined]
-        return int(process.exitcode or 0)  # type: ignore[attr-defined]
-
-
-def _spawn(path: str, wanted: Wanted) -> tuple[_Spawned, IO[bytes]]:
+def _spawn(path: str) -> _Start:
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_serve_connection, args=(path, wanted, sender), daemon=True)
+    request_out, request_in = context.Pipe(duplex=False)
+    answer_out, answer_in = context.Pipe(duplex=False)
+    process = context.Process(target=_serve_spawned, args=(path, request_out, answer_in), daemon=True)
     process.start()
-    sender.close()
-    return _Spawned(process), os.fdopen(os.dup(receiver.fileno()), "rb")
+    request_out.close()
+    answer_in.close()
+
+    def wait() -> int:
+        process.join(_PATIENCE)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+        return process.exitcode or 0
+
+    requests = os.fdopen(os.dup(request_in.fileno()), "wb")
+    answers = os.fdopen(os.dup(answer_out.fileno()), "rb", buffering=1 << 20)
+    request_in.close()
+    answer_out.close()
+    return wait, requests, answers
 
 
-def _serve_connection(path: str, wanted: Wanted, connection: object) -> None:
-    with os.fdopen(os.dup(connection.fileno()), "wb") as pipe:  # type: ignore[attr-defined]
-        _serve(path, wanted, pipe)
+def _serve_spawned(path: str, requests: object, answers: object) -> None:
+    _serve(path, os.dup(requests.fileno()), os.dup(answers.fileno()))  # type: ignore[attr-defined]
 
 
-def _serve(path: str, wanted: Wanted, pipe: IO[bytes]) -> None:
-    try:
-        for plain in native.results(path, wanted):
-            _send(pipe, json.dumps(plain).encode())
-        _send(pipe, _END)
-    except BrokenPipeError:
-        pass
-    except Exception as error:
-        _send(pipe, _FAILED + f"{type(error).__name__}: {error}".encode())
-
-
-def _silence() -> None:
-    """Send what the native library prints on a crash to nowhere: the parent says it in its own words."""
+def _serve(path: str, requests: int, answers: int) -> None:
+    """Parse ``path``, wait for what is wanted, answer; what the library prints goes nowhere."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
+    with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb", buffering=1 << 20) as outgoing:
+        try:
+            context = native.load(path)
+            request = _receive(incoming)
+            if request is None:
+                return
+            for plain in native.results(context, _wanted(request)):
+                _send(outgoing, json.dumps(plain).encode())
+            _send(outgoing, _END)
+        except BrokenPipeError:
+            return
+        except Exception as error:
+            _send(outgoing, _FAILED + f"{type(error).__name__}: {error}".encode())
+
+
+def _wanted(request: bytes) -> Wanted:
+    fields = json.loads(request)
+    for name in ("metrics", "instances", "breakdowns"):
+        fields[name] = None if fields[name] is None else frozenset(fields[name])
+    return Wanted(**fields)
 
 
 def _send(pipe: IO[bytes], message: bytes) -> None:
@@ -149,12 +190,3 @@ def _receive(pipe: IO[bytes]) -> bytes | None:
     (size,) = _LENGTH.unpack(head)
     message = pipe.read(size)
     return message if len(message) == size else None
-
-
-def _crashed(path: str, status: int, detail: str) -> ReaderCrashed:
-    how = detail or (signal.Signals(-status).name if status < 0 else f"exit code {status}")
-    return ReaderCrashed(
-        path,
-        f"{path}: the reader crashed on this file ({how})",
-        "the file is damaged inside; copy it again from where it was made, or profile again",
-    )

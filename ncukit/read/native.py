@@ -22,14 +22,18 @@ SPEEDUPS = {1: "local", 2: "global"}
 Plain = dict[str, Any]
 
 
-def results(path: str, wanted: Wanted) -> Iterator[Plain]:
-    """Yield every result of the report at ``path``, in order, as JSON-ready data.
-
-    A file that the library cannot read yields nothing.
-    """
+def load(path: str) -> Any:
+    """Return the library's context of the report at ``path``, parsed; empty for a file it cannot read."""
     import ncu_report
 
     context = ncu_report.load_report(path)
+    if context.num_ranges():
+        context.range_by_idx(0)  # parses the file
+    return context
+
+
+def results(context: Any, wanted: Wanted) -> Iterator[Plain]:
+    """Yield every result of a loaded report, in order, as JSON-ready data."""
     index = 0
     for r in range(context.num_ranges()):
         actions = context.range_by_idx(r)

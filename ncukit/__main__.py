@@ -1,0 +1,5 @@
+"""``python -m ncukit``: the command line."""
+
+from ncukit.cli import main
+
+main()

@@ -1,0 +1,160 @@
+"""The public verbs: all that the command line calls, and what ``import ncukit`` hands out.
+
+Pandas, Plotly and the native reader are imported when they are needed, never here.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from ncukit.errors import NcukitError, ReportEmpty, UsageError
+from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Wanted
+
+if TYPE_CHECKING:
+    import pandas
+
+PathLike = str | os.PathLike[str]
+
+
+class Report:
+    """A file that holds launches: an ``.ncu-rep``, an ``.ncu-repz`` or the CSV that ncu prints.
+
+    The file is checked when the report is made and read when launches are asked for, in a child process
+    unless ``isolate`` is False: some damaged files crash the native reader.
+
+    Raises:
+        ReportError: the file is missing, empty, damaged or of another format.
+
+    >>> report = read(demo_reports()[0])
+    >>> [kernel.failed for kernel in report.kernels()]
+    [None]
+    """
+
+    def __init__(self, path: PathLike, *, isolate: bool = True, stdin: TextIO | None = None) -> None:
+        from ncukit.read.report import Source
+
+        self.path = str(path)
+        self._source = Source(path, isolate=isolate, stdin=stdin)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the file, in sentences."""
+        return self._source.warnings
+
+    def file(self, launches: int = 0) -> ReportFile:
+        """Return path, size [byte] and SHA-256 of the file."""
+        return self._source.described(launches)
+
+    def raw(
+        self, *, metrics: Iterable[str] | None = None, instances: Iterable[str] = ()
+    ) -> Iterator[RawKernel]:
+        """Yield every launch with native metrics (None: all of them) in base units."""
+        names = None if metrics is None else frozenset(metrics)
+        yield from self._source.launches(Wanted(names, frozenset(instances), units=True))
+
+    def kernels(self, *, details: bool = False) -> Iterator[Kernel]:
+        """Yield every launch in neutral metrics; ``details`` adds ncu's rules, sections and NVTX."""
+        from ncukit.normalise import normalise, wanted
+
+        for raw in self._source.launches(wanted(rules=details, details=details)):
+            yield normalise(raw, self.path)
+
+    def diagnoses(self) -> Iterator[Diagnosis]:
+        """Yield every launch with its roofline, findings and verdict."""
+        for kernel in self.kernels(details=True):
+            yield diagnose(kernel)
+
+    def frame(self, *, form: Literal["long", "wide"] = "long") -> pandas.DataFrame:
+        """Return the neutral metrics of every launch as a data frame."""
+        from ncukit.frame import frame
+
+        return frame(self.kernels(), form=form)
+
+
+def read(path: PathLike, *, isolate: bool = True) -> Report:
+    """Open the report at ``path``.
+
+    Raises:
+        ReportError: it cannot be used; message and hint say why and what to do.
+    """
+    return Report(path, isolate=isolate)
+
+
+def diagnose(kernel: Kernel) -> Diagnosis:
+    """Return what limits ``kernel``: roofline, findings of every rule, verdict."""
+    from ncukit.diagnose import diagnose as judge
+    from ncukit.roofline import place
+
+    return judge(kernel, place(kernel))
+
+
+def write_report(
+    path: PathLike,
+    output: PathLike | None = None,
+    *,
+    launches: Iterable[int] | None = None,
+    force: bool = False,
+    plotly: Literal["inline", "directory"] = "inline",
+    command: str = "",
+) -> Path:
+    """Write the HTML diagnosis of the report at ``path`` and return where.
+
+    ``launches`` chooses by position from 1.  The default output is the report's name with ``.html`` in the
+    current directory.
+
+    Raises:
+        ReportError: the report cannot be used.
+        UsageError: the output exists and ``force`` is not given, or a launch does not exist.
+    """
+    from ncukit.render.html import write_page
+    from ncukit.render.view import page_view
+
+    target = Path(output) if output is not None else Path(Path(path).name).with_suffix(".html")
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists already", "use --force to overwrite it, or -o for another name")
+    report = read(path)
+    diagnoses = select(report.diagnoses(), launches)
+    generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    view = page_view(report.file(len(diagnoses)), diagnoses, generated=generated, command=command)
+    write_page(target, view, force=force, plotly=plotly)
+    return target
+
+
+def select(diagnoses: Iterable[Diagnosis], launches: Iterable[int] | None) -> list[Diagnosis]:
+    """Return the chosen launches (positions from 1; None: all).
+
+    Raises:
+        UsageError: one does not exist.
+        ReportEmpty: there is none at all.
+    """
+    found = list(diagnoses)
+    if not found:
+        raise ReportEmpty("", "the report holds no launch", "profile again with a filter that matches")
+    if launches is None:
+        return found
+    by_number = {d.kernel.index + 1: d for d in found}
+    numbers = list(launches)
+    if missing := [n for n in numbers if n not in by_number]:
+        raise UsageError(f"there is no launch {missing[0]}", f"the report holds launches 1 to {len(found)}")
+    return [by_number[n] for n in numbers]
+
+
+def demo_reports() -> list[Path]:
+    """Return the sample reports that ship with ncukit.
+
+    Raises:
+        NcukitError: ncukit was installed without them.
+    """
+    from ncukit.resources import folder
+
+    try:
+        found = sorted(folder("reports/samples").glob("*.ncu-rep"))
+    except FileNotFoundError:
+        found = []
+    if not found:
+        raise NcukitError("ncukit was installed without its sample reports", "reinstall ncukit")
+    return found

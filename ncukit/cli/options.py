@@ -1,0 +1,111 @@
+"""Arguments and options that several commands share, and how files and launches are chosen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ncukit.cli.output import complain, warn
+from ncukit.errors import NcukitError, ReportError, UsageError
+from ncukit.model import Diagnosis, Kernel
+
+if TYPE_CHECKING:
+    from ncukit.api import Report
+
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE...", help="Reports (.ncu-rep) or ncu's CSV; - reads stdin.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, one object a file.")]
+Launches = Annotated[
+    list[int] | None,
+    typer.Option("--launch", "-l", min=1, metavar="N", help="Only launch N (from 1); repeatable."),
+]
+KernelName = Annotated[
+    str | None, typer.Option("--kernel", "-k", metavar="NAME", help="Only kernels whose name contains NAME.")
+]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing files.")]
+
+
+def each_file(files: list[str], work: Callable[[str], None], *, json: bool = False) -> None:
+    """Do ``work`` for every file; one that cannot be used is told, the rest go on, and its exit code ends."""
+    worst: NcukitError | None = None
+    for file in files:
+        try:
+            work(file)
+        except ReportError as error:
+            if "--debug" in sys.argv:
+                raise
+            if json:
+                from ncukit.render.json import error_text
+
+                print(error_text(error, file))
+            complain(error)
+            worst = error
+    if worst is not None:
+        raise typer.Exit(worst.exit_code)
+
+
+def open_report(file: str) -> Report:
+    """Open ``file`` ("-": CSV on stdin) and tell its warnings."""
+    from ncukit.api import Report
+
+    report = Report("<stdin>", stdin=sys.stdin) if file == "-" else Report(file)
+    warn(report.warnings, file)
+    return report
+
+
+def chosen(kernels: Iterable[Kernel], launches: list[int] | None, name: str | None) -> Iterable[Kernel]:
+    """Yield the kernels that the options choose.
+
+    Raises:
+        UsageError: nothing matches; the hint lists what there is.
+    """
+    wanted = set(launches or ())
+    seen: dict[str, None] = {}
+    count = matched = 0
+    for kernel in kernels:
+        count += 1
+        seen.setdefault(kernel.name)
+        if wanted and kernel.index + 1 not in wanted:
+            continue
+        if name and name.lower() not in kernel.name.lower() and name.lower() not in kernel.demangled.lower():
+            continue
+        matched += 1
+        yield kernel
+    if count and not matched:
+        from difflib import get_close_matches
+
+        if name:
+            names = get_close_matches(name, list(seen), 5, 0) or list(seen)[:5]
+            raise UsageError(f"no kernel is named like {name!r}", f"there is: {', '.join(names)}")
+        raise UsageError(f"there is no launch {min(wanted)}", f"the report holds launches 1 to {count}")
+
+
+def diagnosed(file: str, launches: list[int] | None, name: str | None) -> tuple[Report, list[Diagnosis]]:
+    """Return the report and the diagnoses of the chosen launches."""
+    from ncukit.api import diagnose
+
+    report = open_report(file)
+    return report, [diagnose(kernel) for kernel in chosen(report.kernels(details=True), launches, name)]
+
+
+def check_ids(ids: list[str] | None) -> list[str] | None:
+    """Return metric ids that exist.
+
+    Raises:
+        UsageError: one does not; the hint names the nearest.
+    """
+    from ncukit.catalog import load
+
+    known = load().metrics
+    for id in ids or ():
+        if id not in known:
+            from difflib import get_close_matches
+
+            near = ", ".join(get_close_matches(id, known, 3, 0.4)) or "none"
+            raise UsageError(f"there is no metric {id!r}", f"nearest: {near}; `ncukit catalog` lists all")
+    return ids or None
+

@@ -1,0 +1,48 @@
+"""What all commands share about printing: errors, warnings, colour, encoding."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+from ncukit.errors import NcukitError
+
+
+def complain(error: NcukitError) -> None:
+    """Print an error as two lines on stderr."""
+    print(f"error: {printable(error.message)}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {printable(error.hint)}", file=sys.stderr)
+
+
+def warn(messages: Iterable[str], about: str = "") -> None:
+    """Print warnings on stderr."""
+    for message in messages:
+        print(f"warning: {printable(about + ': ' if about else '')}{printable(message)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Return ``text`` on one line, with control characters escaped: file names are data.
+
+    >>> printable("a\\x1b[31m\\nb")
+    'a\\\\x1b[31m\\\\nb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def color() -> bool:
+    """Return whether stdout wants colour: a terminal, and NO_COLOR not set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def encoding() -> str:
+    """Return the encoding of stdout."""
+    return sys.stdout.encoding or "ascii"
+
+
+def width() -> int:
+    """Return the width [columns] that text may take."""
+    import shutil
+
+    return max(60, min(shutil.get_terminal_size((80, 24)).columns, 120))

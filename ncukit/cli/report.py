@@ -1,0 +1,83 @@
+"""``ncukit report``: one self-contained HTML file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ncukit.cli.options import Files, Force, KernelName, Launches, diagnosed, each_file
+from ncukit.cli.output import printable
+from ncukit.errors import UsageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command()(report)
+
+
+def report(
+    files: Files,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="PATH", help="File to write; a folder when several reports are given."
+        ),
+    ] = None,
+    launches: Launches = None,
+    kernel: KernelName = None,
+    force: Force = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    plotlyjs: Annotated[
+        str, typer.Option(metavar="inline|directory", help="Plotly inside every page, or once beside many.")
+    ] = "inline",
+) -> None:
+    """Write the diagnosis of each report as one HTML file that opens anywhere, offline.
+
+    \b
+    ncukit report gemm.ncu-rep
+    ncukit report gemm.ncu-rep -o gemm.html --open
+    ncukit report runs/*.ncu-rep -o pages/ --plotlyjs directory
+    """
+    if plotlyjs not in ("inline", "directory"):
+        raise UsageError(f"--plotlyjs {plotlyjs} is not known", "use inline or directory")
+    folder = output is not None and (len(files) > 1 or output.is_dir() or str(output).endswith("/"))
+
+    def write(file: str) -> None:
+        name = Path("stdin" if file == "-" else file).with_suffix(".html").name
+        target = Path(name) if output is None else output / name if folder else output
+        if target.exists() and not force:
+            raise UsageError(
+                f"{target} exists already", "use --force to overwrite it, or -o for another name"
+            )
+        write_page_of(file, target, launches, kernel, force=force, plotlyjs=plotlyjs)
+        print(printable(str(target)))
+        if open_:
+            typer.launch(target.resolve().as_uri())
+
+    each_file(files, write)
+
+
+def write_page_of(
+    file: str,
+    target: Path,
+    launches: list[int] | None,
+    kernel: str | None,
+    *,
+    force: bool,
+    plotlyjs: str = "inline",
+) -> None:
+    """Write the page of the chosen launches of ``file`` to ``target``."""
+    import time
+
+    from ncukit.render.html import write_page
+    from ncukit.render.view import page_view
+
+    opened, diagnoses = diagnosed(file, launches, kernel)
+    command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
+    generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    view = page_view(opened.file(len(diagnoses)), diagnoses, generated=generated, command=command)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_page(target, view, force=force, plotly="directory" if plotlyjs == "directory" else "inline")

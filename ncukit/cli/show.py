@@ -1,0 +1,52 @@
+"""``ncukit show``: the diagnosis in the terminal, or as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ncukit.cli.options import Files, Json, KernelName, Launches, chosen, diagnosed, each_file, open_report
+from ncukit.cli.output import color, encoding, width
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command()(show)
+
+
+def show(
+    files: Files,
+    json: Json = False,
+    launches: Launches = None,
+    kernel: KernelName = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is folded by default.")] = False,
+) -> None:
+    """Show what limits the kernel, the evidence for and against, and the next experiment.
+
+    \b
+    ncukit show gemm.ncu-rep
+    ncukit show gemm.ncu-rep --launch 3
+    ncukit show gemm.ncu-rep --json | jq '.kernels[0].verdict'
+    """
+
+    def as_text(file: str) -> None:
+        from ncukit.render.text import show_text
+
+        report, diagnoses = diagnosed(file, launches, kernel)
+        described = report.file(len(diagnoses))
+        print(
+            show_text(
+                described, diagnoses, color=color(), encoding=encoding(), verbose=verbose, width=width()
+            )
+        )
+
+    def as_json(file: str) -> None:
+        from ncukit.api import diagnose
+        from ncukit.cli.stream import print_report
+        from ncukit.render.json import kernel_text
+
+        kernels = chosen(open_report(file).kernels(details=True), launches, kernel)
+        print_report(file, (kernel_text(k, diagnosis=diagnose(k)) for k in kernels))
+
+    each_file(files, as_json if json else as_text, json=json)

@@ -1,0 +1,25 @@
+"""Print long JSON whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+
+from ncukit.render.json import report_text
+
+IN_MEMORY = 32 << 20
+"""[byte] of JSON that are kept in memory; more goes through a temporary file."""
+
+
+def print_report(file: str, launches: Iterable[str]) -> None:
+    """Print the JSON object of one file as one line.
+
+    It is printed when the last launch was read: a file that breaks in the middle prints its error alone.
+    """
+    with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as buffer:
+        buffer.writelines(report_text(file, launches))
+        buffer.write("\n")
+        buffer.seek(0)
+        shutil.copyfileobj(buffer, sys.stdout)

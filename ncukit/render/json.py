@@ -1,0 +1,138 @@
+"""The JSON of the command line: schemas ``ncukit.kernel/1`` and errors.
+
+Numbers are base SI (seconds, bytes, hertz, FLOP), percent is 0 to 100.  Text is built a launch at a time, so
+that ten thousand launches need the memory of one.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ncukit.errors import NcukitError
+from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roofline, Value, Verdict
+
+SCHEMA = "ncukit.kernel/1"
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
+
+
+def report_text(file: str, launches: Iterable[str]) -> Iterator[str]:
+    """Yield the JSON of one report in pieces: one line in all, from the JSON of its launches.
+
+    >>> "".join(report_text("a.ncu-rep", ["{}", "{}"]))
+    '{"schema": "ncukit.kernel/1", "file": "a.ncu-rep", "kernels": [{}, {}]}'
+    """
+    yield f'{{"schema": "{SCHEMA}", "file": {_encode(file)}, "kernels": ['
+    separator = ""
+    for launch in launches:
+        yield separator + launch
+        separator = ", "
+    yield "]}"
+
+
+def kernel_text(kernel: Kernel, ids: Iterable[str] | None = None, diagnosis: Diagnosis | None = None) -> str:
+    """Return the JSON of one launch; ``ids`` chooses metrics, ``diagnosis`` adds what was concluded."""
+    head = {
+        "index": kernel.index,
+        "name": kernel.name,
+        "demangled": kernel.demangled,
+        "gpu": kernel.gpu,
+        "compute_capability": kernel.compute_capability,
+        "failed": kernel.failed is not None,
+    }
+    chosen = kernel.metrics if ids is None else {id: kernel.metrics[id] for id in ids}
+    metrics = ", ".join(f'"{id}": {_value_text(value)}' for id, value in chosen.items())
+    text = f'{_encode(head)[:-1]}, "metrics": {{{metrics}}}'
+    if diagnosis is not None:
+        text += ", " + _encode(diagnosis_data(diagnosis))[1:-1]
+    return text + "}"
+
+
+def diagnosis_data(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return verdict, roofline, findings and skipped rules of one launch as JSON data."""
+    return {
+        "verdict": verdict_data(diagnosis.verdict),
+        "roofline": roofline_data(diagnosis.roofline),
+        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "skipped": [asdict(skipped) for skipped in diagnosis.skipped],
+    }
+
+
+def verdict_data(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as JSON data; its class is under ``class``."""
+    return {
+        "class": verdict.cls,
+        "limiter": verdict.limiter,
+        "confidence": verdict.confidence,
+        "claim": verdict.claim,
+        "evidence": [_evidence(e) for e in verdict.evidence],
+        "against": [_evidence(e) for e in verdict.against],
+        "experiment": None if verdict.experiment is None else asdict(verdict.experiment),
+        "missing": list(verdict.missing),
+    }
+
+
+def roofline_data(roofline: Roofline) -> dict[str, Any]:
+    """Return points, roofs and checks as JSON data."""
+    return {
+        "points": [_finite(asdict(point)) for point in roofline.points],
+        "roofs": [asdict(roof) for roof in roofline.roofs],
+        "checks": [asdict(check) for check in roofline.checks],
+        "missing": list(roofline.missing),
+    }
+
+
+def error_text(error: NcukitError, file: str | None = None) -> str:
+    """Return an error as one JSON line; an error about a file is shaped like the file's own object."""
+    data: dict[str, Any] = {"schema": SCHEMA} if file is not None else {}
+    if file is not None:
+        data["file"] = file
+    return _encode(data | {"error": error.as_dict()})
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "metric": evidence.metric,
+        "value": _plain(evidence.value),
+        "unit": evidence.unit,
+        "text": evidence.text,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    data = {field: value for field, value in vars(finding).items() if field != "metrics"}
+    return data | {"metrics": {id: value.as_dict() for id, value in finding.metrics.items()}}
+
+
+def _value_text(value: Value) -> str:
+    if value.value is None:
+        return _unknown_text(value.unit, value.reason or "")
+    number = value.value
+    if isinstance(number, float):
+        text = repr(number) if math.isfinite(number) else "null"
+    else:
+        text = _encode(number)
+    return f'{{"value": {text}, {_evidence_text(value.unit, value.quality, value.sources, value.reason)}}}'
+
+
+@functools.lru_cache(maxsize=8192)
+def _evidence_text(unit: str, quality: str | None, sources: tuple[str, ...], reason: str | None) -> str:
+    return _encode({"unit": unit, "quality": quality, "sources": sources, "reason": reason})[1:-1]
+
+
+@functools.lru_cache(maxsize=8192)
+def _unknown_text(unit: str, reason: str) -> str:
+    return _encode({"value": None, "unit": unit, "quality": None, "sources": [], "reason": reason})
+
+
+def _finite(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain(value) for key, value in data.items()}
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,74 @@
+"""Metrics as rows: CSV of neutral and raw values, JSON of raw ones."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+from ncukit.model import Kernel, RawKernel
+
+COLUMNS = (
+    "file",
+    "index",
+    "name",
+    "gpu",
+    "compute_capability",
+    "metric",
+    "value",
+    "unit",
+    "quality",
+    "reason",
+)
+RAW_SCHEMA = "ncukit.raw/1"
+
+
+def csv_rows(
+    out: TextIO, kernels: Iterable[Kernel], ids: Sequence[str] | None = None, *, header: bool = True
+) -> None:
+    """Write one CSV row a launch and metric; an unknown value is an empty cell with its reason."""
+    writer = csv.writer(out, lineterminator="\n")
+    if header:
+        writer.writerow(COLUMNS)
+    for k in kernels:
+        head = (k.file, k.index, k.name, k.gpu, k.compute_capability)
+        for id in ids or k.metrics:
+            v = k.metrics[id]
+            writer.writerow((*head, id, v.value, v.unit, v.quality, v.reason))
+
+
+def raw_rows(out: TextIO, launches: Iterable[RawKernel], *, csv: bool = False) -> None:
+    """Write native metrics in base units: name, value, unit; tab-separated, or as CSV."""
+    writer = _writer(out, csv)
+    writer.writerow(("index", "name", "metric", "value", "unit"))
+    for raw in launches:
+        for name in sorted(raw.metrics):
+            writer.writerow((raw.index, raw.function, name, raw.metrics[name], raw.units.get(name, "")))
+
+
+def raw_json(file: str, launches: Iterable[RawKernel]) -> Iterator[str]:
+    """Yield the JSON of native metrics (schema ``ncukit.raw/1``), one line in pieces; NaN is null."""
+    yield f'{{"schema": "{RAW_SCHEMA}", "file": {json.dumps(file)}, "kernels": ['
+    for number, raw in enumerate(launches):
+        metrics = {
+            name: {"value": _finite(value), "unit": raw.units.get(name, "")}
+            for name, value in sorted(raw.metrics.items())
+        }
+        head = {
+            "index": raw.index,
+            "name": raw.function,
+            "demangled": raw.demangled,
+            "workload": raw.workload,
+        }
+        yield (", " if number else "") + json.dumps({**head, "metrics": metrics}, allow_nan=False)
+    yield "]}\n"
+
+
+def _writer(out: TextIO, comma: bool) -> Any:
+    return csv.writer(out, lineterminator="\n", delimiter="," if comma else "\t")
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,6 @@
+"""Where a launch lies on the roofline: ceilings, points, consistency checks. Plain arithmetic, no drawing."""
+
+from ncukit.roofline.checks import check
+from ncukit.roofline.place import LEVELS, PRECISIONS, aggregate, attainable, place
+
+__all__ = ["LEVELS", "PRECISIONS", "aggregate", "attainable", "check", "place"]
