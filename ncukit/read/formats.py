@@ -20,7 +20,7 @@ class Format(NamedTuple):
 _NSYS = "Give ncukit the .ncu-rep that ncu wrote; a timeline goes with --timeline, beside a report."
 _UNPACK = "Unpack it first: {0}"
 _NOT_OURS = "Give ncukit the .ncu-rep that `ncu -o NAME` wrote."
-_CSV = "`ncukit metrics` reads ncu's CSV; everything else needs the .ncu-rep it was made from."
+_CSV = "`ncukit metrics` reads what ncu prints; everything else needs the .ncu-rep it was made from."
 _HTML = "A login or preview page was saved instead of the report: download the raw file."
 
 BINARY = (
@@ -54,8 +54,10 @@ TEXT_STARTS = (
     Format("a web page (HTML)", _HTML, b"<!doctype html"),
     Format("a web page (HTML)", _HTML, b"<html"),
     Format("XML text", _NOT_OURS, b"<?xml"),
-    Format("JSON text", _NOT_OURS, b"{"),
-    Format("JSON text", _NOT_OURS, b"["),
+    Format("JSON text", _NOT_OURS, b'{"'),
+    Format("JSON text", _NOT_OURS, b"{\n"),
+    Format("JSON text", _NOT_OURS, b"[{"),
+    Format("JSON text", _NOT_OURS, b"[\n"),
 )
 # Looked for anywhere in the head.
 TEXT_PARTS = (
@@ -67,6 +69,7 @@ TEXT_PARTS = (
         "Profile with `ncu -o NAME` and give ncukit NAME.ncu-rep, or print CSV: ncu --csv --page raw.",
         b"==prof==",
     ),
+    Format("what ncu printed on the terminal, not the report", _CSV, b"), context 1, stream "),
     Format("a table of nsys stats", _NSYS, b"total time (ns)"),
 )
 
@@ -94,6 +97,11 @@ def identify(head: bytes) -> Format:
         return Format(f"text (it begins {first!r})" if first else "blank text", _NOT_OURS, b"")
     start = head[:4].hex(" ")
     return Format(f"of an unknown format: it begins {start}, a report with 4e 56 52 00 (NVR)", _NOT_OURS, b"")
+
+
+def is_text(head: bytes) -> bool:
+    """Whether a file that begins with ``head`` is text: UTF-8, near enough to it, or UTF-16 with its mark."""
+    return _text(head) is not None
 
 
 def _text(head: bytes) -> str | None:

@@ -1,0 +1,282 @@
+"""Read what ncu prints, of any version: CSV of the raw page (a row a launch) or of the details page (a row a
+metric), and the details page as it comes on a terminal.
+
+Columns are found by their header.  Values come back in the base units of a report and under raw metric
+names, so that the same catalog evaluates them; a label of the details page that stands for no known metric
+stays under ``section: label``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
+from ncukit.model import Instance, RawKernel, RawValue, RuleResult
+from ncukit.read import formats, printed, terminal
+from ncukit.read.labels import Labels
+from ncukit.read.table import DESCRIPTION, NAME, VALUE, Table, header, tables
+
+_HINT = "Print it from the report: ncu --import REPORT.ncu-rep --page raw --csv --print-units base"
+_IDENTITY = {"ID", "Process ID", "Process Name", "Host Name", NAME, "Kernel Time", "Context", "Stream"}
+_LAUNCH_COLUMNS = {"Block Size", "Grid Size", "Device", "CC", "Section Name", "Body Item Label"}
+_NUMBERS = (
+    ("Context", "launch__context_id"),
+    ("Stream", "launch__stream_id"),
+    ("Device", "launch__device_id"),
+    ("Device", "device__attribute_device_index"),
+)
+_RULE_KINDS = {"OPT": "optimization", "WRN": "warning", "ERR": "error", "INF": "ok"}
+_LAST_NAME = re.compile(r"(operator ?(?:\(\)|[^\w\s()]{1,3})|~?\w+)$")
+_NVTX = re.compile(r'"+[^":]*:([^":]*):')
+# What ncu prints that is CSV or text but no table of launches -> why it cannot be used.
+_OTHER_PAGES = (
+    ('"invocations"', "a summary over several launches (ncu --print-summary): no single launch is in it"),
+    ('"address","source"', "ncu's source page: it has no metrics of a launch"),
+    ('"launch attribute"', "ncu's session page: it has no metrics of a launch"),
+)
+_NOTHING_PROFILED = ("no kernels were profiled", "no results are found", "no ranges were profiled")
+
+
+def looks_like_csv(path: str | Path) -> bool:
+    """Whether ``path`` is text for `read_csv`: it holds what ncu prints, or is named ``.csv``."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(formats.HEAD)
+            if not formats.is_text(head):
+                return False
+            if Path(path).suffix.lower() == ".csv":
+                return True
+            data = head + file.read()
+    except OSError:
+        return False
+    lines = _lines(_decode(data))
+    return any(header(line)[0] for line in lines) or bool(terminal.tables(lines))
+
+
+def read_csv(source: str | Path | TextIO, *, path: str | Path | None = None) -> list[RawKernel]:
+    """Return every launch in the CSV of ``source``; ``path`` is what messages call it.
+
+    Raises:
+        ReportNotFound: the file cannot be opened.
+        ReportEmpty: ncu printed no launch.
+        ReportFormatError: the text is not a table of launches that ncu printed, or it is cut off.
+    """
+    text, name = _read(source, path)
+    lines = _lines(text)
+    found = tables(lines) or terminal.tables(lines)
+    if not found:
+        raise _refused(name, text, lines)
+    for table in found:
+        if table.broken:
+            message = f"{name} is truncated: {table.broken}"
+            raise ReportFormatError(name, message, _HINT, code="report-truncated")
+    kernels: list[RawKernel] = []
+    for table in found:
+        comma = printed.decimal_comma(_texts(table))
+        if comma is None:
+            message = f"{name} mixes decimal commas and decimal points, so its numbers cannot be told"
+            raise ReportFormatError(name, message, _HINT)
+        kernels += (_long if table.long else _wide)(table, comma, len(kernels))
+    if not kernels:
+        raise ReportEmpty(name, f"{name} has ncu's header but no launch", _HINT)
+    return kernels
+
+
+def function_name(demangled: str) -> str:
+    """Return the function of a demangled kernel name, without return type, scope, arguments and parameters.
+
+    Names that ncu shortened can have a bracket too many; then the first name before a bracket is taken.
+
+    >>> function_name("void ns::copy<float, (int)4>(const float *, float *)"), function_name("k")
+    ('copy', 'k')
+    >>> function_name("void unnamed>::fill<float, void f<lambda() (instance 1)]>(int)>(long)")
+    'fill'
+    """
+    name = _without(_without(demangled.strip(), "(", ")"), "<", ">")
+    match = _LAST_NAME.search(name) if name.count("<") == name.count(">") else None
+    match = match or re.search(r"(\w+) ?[<(]", demangled)
+    return match[1] if match else demangled
+
+
+def _without(name: str, left: str, right: str) -> str:
+    """Remove the bracketed tail of ``name``."""
+    if not name.endswith(right):
+        return name
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] == right) - (name[at] == left)
+        if depth == 0:
+            return name[:at].rstrip()
+    return name
+
+
+def _wide(table: Table, comma: bool, first: int) -> list[RawKernel]:
+    kernels: list[RawKernel] = []
+    skip = _IDENTITY | _LAUNCH_COLUMNS
+    names = [column for column in table.columns if column not in skip and ":Push/Pop_" not in column]
+    names = [name for name in names if name and ":Start/Stop_" not in name]
+    for row in table.rows:
+        launch = _Launch(row, comma)
+        for name in names:
+            launch.add(name, row[name], table.units.get(name, ""))
+        kernels.append(launch.kernel(first + len(kernels)))
+    return kernels
+
+
+def _long(table: Table, comma: bool, first: int) -> list[RawKernel]:
+    launches: dict[tuple[str, str, str], _Launch] = {}
+    rows: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for row in table.rows:
+        key = (row.get("Process ID", ""), row["ID"], row[NAME])
+        launches.setdefault(key, _Launch(row, comma))
+        rows.setdefault(key, []).append(row)
+    for key, launch in launches.items():
+        names = Labels(rows[key])
+        for row in rows[key]:
+            section = row.get("Section Name", "")
+            if row.get("Rule Name"):
+                launch.add_rule(row)
+            elif row["Metric Name"]:
+                launch.sections[names.identifier(section)] = None
+                launch.add(names.metric(row), row[VALUE], row["Metric Unit"])
+    return [launch.kernel(first + number) for number, launch in enumerate(launches.values())]
+
+
+class _Launch:
+    """Collects what the rows of one launch say."""
+
+    def __init__(self, row: dict[str, str], comma: bool) -> None:
+        self.row, self.comma = row, comma
+        self.metrics: dict[str, RawValue] = {}
+        self.units: dict[str, str] = {}
+        self.instances: dict[str, tuple[Instance, ...]] = {}
+        self.sections: dict[str, None] = {}
+        self.rules: list[RuleResult] = []
+
+    def add(self, name: str, text: str, unit: str) -> None:
+        if name in self.metrics:
+            return
+        factor, base = printed.base_unit(unit)
+        both = printed.instances(text, self.comma)
+        value = both[0] if both else printed.value(text, self.comma)
+        if both and both[1]:
+            self.instances[name] = tuple(
+                (id, printed.scaled(number, factor) if not isinstance(number, str) else number)
+                for id, number in both[1]
+            )
+        if value is not None:
+            self.metrics[name] = value if isinstance(value, str) else printed.scaled(value, factor)
+            self.units[name] = base
+
+    def add_rule(self, row: dict[str, str]) -> None:
+        kind = row.get("Estimated Speedup Type", "")
+        speedup = printed.value(row.get("Estimated Speedup", ""), self.comma)
+        known = kind in ("global", "local") and isinstance(speedup, int | float)
+        message = (_RULE_KINDS.get(row.get("Rule Type", ""), "none"), "", row.get(DESCRIPTION, ""))
+        self.rules.append(
+            RuleResult(
+                id=row["Rule Name"],
+                name=row["Rule Name"],
+                section=row.get("Section Name", ""),
+                messages=(message,),
+                speedup=float(speedup) if known else None,  # type: ignore[arg-type]
+                speedup_kind=kind if known else None,  # type: ignore[arg-type]
+            )
+        )
+
+    def kernel(self, index: int) -> RawKernel:
+        self._add_launch()
+        name = self.row[NAME].strip()
+        return RawKernel(
+            index,
+            function_name(name),
+            name,
+            name if name.startswith("_Z") else "",
+            origin="csv",
+            metrics=self.metrics,
+            units=self.units,
+            instances=self.instances,
+            sections=tuple(self.sections),
+            rules=tuple(self.rules),
+            nvtx=tuple(
+                range
+                for column, text in self.row.items()
+                if "_Range:" in column
+                for range in _NVTX.findall(text)
+            ),
+        )
+
+    def _add_launch(self) -> None:
+        """Add what the columns beside the metrics say of launch and device."""
+        for column, name in _NUMBERS:
+            if isinstance(number := printed.value(self.row.get(column, "")), int):
+                self.metrics.setdefault(name, number)
+        for column, name in (("Block Size", "block"), ("Grid Size", "grid")):
+            sizes = [int(size) for size in re.findall(r"\d+", self.row.get(column, ""))]
+            if len(sizes) == 3:
+                for axis, size in zip("xyz", sizes, strict=True):
+                    self.metrics.setdefault(f"launch__{name}_dim_{axis}", size)
+                self.metrics.setdefault(f"launch__{name}_size", sizes[0] * sizes[1] * sizes[2])
+        major, _, minor = self.row.get("CC", "").partition(".")
+        if major.isdigit() and minor.isdigit():
+            self.metrics.setdefault("device__attribute_compute_capability_major", int(major))
+            self.metrics.setdefault("device__attribute_compute_capability_minor", int(minor))
+
+
+def _texts(table: Table) -> Iterable[str]:
+    if table.long:
+        return (row[VALUE].strip() for row in table.rows)
+    skip = _IDENTITY | _LAUNCH_COLUMNS
+    return (cell.strip() for row in table.rows for column, cell in row.items() if column not in skip)
+
+
+def _read(source: str | Path | TextIO, path: str | Path | None) -> tuple[str, str]:
+    if not isinstance(source, str | Path):
+        name = str(path or getattr(source, "name", "-"))
+        try:
+            return source.read(), name
+        except UnicodeDecodeError as exc:
+            message = f"{name} is not text, so not ncu's CSV"
+            raise ReportFormatError(name, message, "Name a report as a file instead of piping it.") from exc
+    name = str(path or source)
+    try:
+        data = Path(source).read_bytes()
+    except OSError as exc:
+        raise ReportNotFound(name, f"{name} cannot be read: {exc.strerror}", "Check the path.") from exc
+    if not data:
+        raise ReportEmpty(name, f"{name} is empty (0 bytes)", _HINT)
+    return _decode(data), name
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").split("\n")
+
+
+def _decode(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def _refused(name: str, text: str, lines: list[str]) -> ReportFormatError | ReportEmpty:
+    """Return the error that says what ``text`` is instead of a table of launches."""
+    low = text[: 1 << 20].lower()
+    errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
+    if errors:
+        return ReportEmpty(
+            name, f"{name} has no launch; ncu says: {errors[0]}", "Solve that, and profile again."
+        )
+    if any(words in low for words in _NOTHING_PROFILED):
+        return ReportEmpty(name, f"{name} has no launch; ncu says that it profiled nothing", _HINT)
+    for words, what in _OTHER_PAGES:
+        if words in low:
+            return ReportFormatError(name, f"{name} is {what}", _HINT)
+    if any(NAME in line and '"ID"' in line for line in lines):
+        return ReportFormatError(name, f"{name} is a table of launches without any metric", _HINT)
+    if not text.strip():
+        return ReportEmpty(name, f"{name} is blank", _HINT)
+    found = formats.identify(text[: formats.HEAD].encode(errors="replace"))
+    return ReportFormatError(name, f"{name} is not ncu's CSV: it is {found.what}", _HINT)
