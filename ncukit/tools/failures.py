@@ -47,6 +47,7 @@ _PRODUCTS = {"ncu": "NVIDIA Nsight Compute", "nsys": "NVIDIA Nsight Systems", "n
 _FRAME = re.compile(
     r"==ERROR== (An error was reported by|An error occurred while trying|Failed to profile |The app)"
 )
+_TOOL_LINE = re.compile(r"^\s*$|==(PROF|WARNING|ERROR)==|^Generat(ing|ed)\b|^\s+/\S+\.nsys-rep$|^\[\d+/\d+\] \[")
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)\b(: .*)?$")
 
 
@@ -171,7 +172,7 @@ def classify(done: Completed | str, context: Context | None = None) -> Failure |
         facts = {"exit": _exit_words(exit_code)}
         if exception is not None:
             facts["exception"] = lines[exception]
-        elif said := [line.strip() for line in lines if line.strip() and "==" not in line]:
+        elif said := [line.strip() for line in lines if not _TOOL_LINE.search(line)]:
             facts["said"] = said[-1]
         evidence = _line(lines, "returned an error code")
         return failure("compile-failed" if ctx.tool == "nvcc" else "app-failed", ctx, evidence, **facts)

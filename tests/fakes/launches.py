@@ -2,7 +2,7 @@
 
 A launch is a JSON object; only ``name`` (demangled) is needed:
 
-    {"name": "void gemm<float>(float*)", "function": "gemm", "mangled": "_Z4gemm", "repeat": 3,
+    {"name": "void gemm<float>(float*)", "function": "gemm", "mangled": "_Z4gemmv", "repeat": 3,
      "grid": [64, 1, 1], "block": [256, 1, 1], "registers": 32, "shared": 0, "stream": 7,
      "metrics": {"gpu__time_duration.sum": 12000.0}, "duration": 12000, "gap": 2000,
      "ranges": ["ncukit"], "push_pop": [], "profiler": true}

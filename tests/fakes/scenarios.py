@@ -268,5 +268,4 @@ NSYS = {
     "timeout": Scenario("timeout", hangs=True),
     "permission": Scenario("permission", stderr=(PERMISSION,), killed=True, rc=1),
     "cut": Scenario("stale-output", report="cut"),
-    "silent": Scenario("stale-output", report="silent"),
 }
