@@ -1,7 +1,7 @@
-"""Write nsys exports for tests: tables and columns of a real ``nsys export --type sqlite``, rows from the test.
+"""Write nsys exports for tests: tables and columns of a real export, rows from the test.
 
-The layout is that of nsys 2023.4 (schema 3.7); like there, a table without rows does not exist.  Stock ``nsys
-stats`` reads the files, which is how the tests check them.  Times are nanoseconds.
+The layout is that of nsys 2023.4 (schema 3.7); like there, a table without rows does not exist.  Stock
+``nsys stats`` reads the files, which is how the tests check them.  Times are nanoseconds.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ TABLES = {  # name -> columns; * marks text, ~ a real, everything else is an int
     "META_DATA_EXPORT": "name* value*",
     "META_DATA_CAPTURE": "name* value*",
     "TARGET_INFO_SESSION_START_TIME": "utcEpochNs utcTime* localTime*",
-    "TARGET_INFO_GPU": "vmId id name* busLocation* isDiscrete l2CacheSize totalMemory memoryBandwidth clockRate "
-    "smCount pwGpuId uuid* luid chipName* cuDevice computeMajor computeMinor smMajor smMinor",
+    "TARGET_INFO_GPU": "vmId id name* busLocation* isDiscrete l2CacheSize totalMemory memoryBandwidth "
+    "clockRate smCount pwGpuId uuid* luid chipName* cuDevice computeMajor computeMinor smMajor smMinor",
     "TARGET_INFO_CUDA_DEVICE": "gpuId cudaId pid",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "start end eventClass globalTid correlationId nameId returnValue callchainId",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "start end eventClass globalTid correlationId nameId returnValue "
+    "callchainId",
     "CUPTI_ACTIVITY_KIND_KERNEL": f"{_PLACE} demangledName shortName mangledName launchType cacheConfig "
     "registersPerThread gridX gridY gridZ blockX blockY blockZ staticSharedMemory dynamicSharedMemory "
     "localMemoryPerThread localMemoryTotal gridId sharedMemoryExecuted graphNodeId sharedMemoryLimitConfig",
@@ -54,7 +55,7 @@ Call = tuple[str, int, int]
 
 
 class Builder:
-    """Collects the events of a trace; every method that takes ``pid`` and ``tid`` has one process as default."""
+    """Collects the events of a trace; the default of every ``pid`` and ``tid`` is one process."""
 
     def __init__(
         self, *, gpus: Iterable[int] = (0,), product: str = "2023.4.4.54", schema: str | None = "3.7.2"
@@ -128,7 +129,7 @@ class Builder:
         shared: tuple[int, int] = (0, 0),
         **place: Any,
     ) -> None:
-        """Add a kernel; ``call`` launches it; ``place``: device, stream, context, pid, tid, correlation, node."""
+        """Add a kernel; ``call`` launches it, ``place`` says where (device, stream, pid, node, ...)."""
         node = place.pop("node", None)
         short = short or name.split("(")[0].split("<")[0].split()[-1].split("::")[-1]
         self.add(
@@ -196,7 +197,7 @@ class Builder:
         pid: int = 4242,
         tid: int | None = None,
     ) -> None:
-        """Add a range: 59 push/pop, 60 start/end (34 a mark, 75 a domain); registered text is in StringIds."""
+        """Add a range: 59 push/pop, 60 start/end (34 mark, 75 domain); registered text is in StringIds."""
         said = {"textId": self.string(text)} if registered else {"text": text}
         row = {
             "start": start,
@@ -234,7 +235,7 @@ class Builder:
         renamed: dict[str, str] | None = None,
         without: Iterable[tuple[str, str]] = (),
     ) -> Path:
-        """Write the file; ``renamed`` maps tables to new names, ``without`` lists (table, column) to leave out."""
+        """Write the file; ``renamed`` maps tables to new names, ``without`` are (table, column) left out."""
         rows = dict(self.rows)
         rows["StringIds"] = [{"id": id, "value": text} for text, id in self._strings.items()]
         db = sqlite3.connect(path)

@@ -76,6 +76,9 @@ def read_export(database: Path, named: Path, format: str, *, force: bool = False
         db = Database(database)
         try:
             return _read(db, named, format, force)
+        except (ValueError, TypeError, OverflowError) as error:
+            text = f"{database} is damaged: a column holds what cannot be in it ({error})"
+            raise ReportFormatError(database, text, "Copy it again, or export it again.") from error
         finally:
             db.close()
     except ReportError as error:

@@ -32,6 +32,9 @@ _CHUNK = 8192
 _HUGE = 1 << 62
 """Times beyond are placeholders, not times [ns]."""
 
+BROKEN = (sqlite3.Error, UnicodeError, OverflowError)
+"""What SQLite raises on a damaged file; even its own message may not be text."""
+
 Source = tuple[str, ...]
 """Columns that may hold a value, the first present wins."""
 
@@ -97,7 +100,7 @@ class Database:
             cursor = self._db.execute(sql, tuple(values))
             while rows := cursor.fetchmany(_CHUNK):
                 yield from rows
-        except sqlite3.DatabaseError as error:
+        except BROKEN as error:
             raise self._damaged(error) from error
 
     def integers(
@@ -122,7 +125,7 @@ class Database:
             while rows := cursor.fetchmany(_CHUNK):
                 flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width)
                 chunks.append(flat.reshape(-1, width).T.copy())
-        except sqlite3.DatabaseError as error:
+        except BROKEN as error:
             raise self._damaged(error) from error
         if not chunks:
             return {name: np.empty(0, np.int64) for name in wanted}

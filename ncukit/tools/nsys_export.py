@@ -15,7 +15,7 @@ TIMEOUT = 1800.0
 _NEWER = re.compile(
     r"created in Nsight Systems version \(([\d.]+)[^)]*\), newer than your current version \(([\d.]+)"
 )
-_DAMAGED = ("Cannot read from stream", "Invalid version prefix", "File is corrupted", "Unexpected end")
+_UNREADABLE = re.compile(r"Exportation error: (?!File (?:not found|already exists))(.*)")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -43,7 +43,7 @@ def export_sqlite(
             f"nsys export --type sqlite {report.name}, and give ncukit the .sqlite.",
             code="tool-missing",
         ) from error
-    argv = [tool, "export", "--type=sqlite", "--quiet=true", f"--output={target}", os.path.abspath(report)]
+    argv = [str(tool), "export", "--type=sqlite", "--quiet=true", f"--output={target}", os.path.abspath(report)]
     done = run(argv, timeout=TIMEOUT)
     if done.returncode == 0 and _is_sqlite(target):  # rc 0 alone proves nothing
         return
@@ -65,11 +65,11 @@ def _why(report: Path, done: Completed, needed: str) -> ToolError | ReportFormat
             f"nsys export --type sqlite {report.name}",
             code="tool-too-old",
         )
-    if any(text in done.output for text in _DAMAGED):
+    if match := _UNREADABLE.search(done.output):
         return ReportFormatError(
             report,
-            f"{report} is damaged: nsys cannot read it",
-            "Copy or download it again, or record it again.",
+            f"{report} is damaged: nsys cannot read it ({match[1].strip().rstrip('.')})",
+            "Copy it again, or record it again.",
         )
     if done.timed_out:
         return ToolError(
