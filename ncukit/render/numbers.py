@@ -16,7 +16,7 @@ NARROW = "\u202f"
 MINUS = "\u2212"
 MISSING = "–"
 
-_SYMBOLS = {
+SYMBOLS = {
     "byte": "B",
     "byte/s": "B/s",
     "hz": "Hz",
@@ -27,6 +27,7 @@ _SYMBOLS = {
     "OP/s": "OP/s",
     "inst/s": "inst/s",
 }
+"""Units that a short number carries, and how they are written; the others are left to the words beside it."""
 _PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 _IN_FULL = 100_000
@@ -55,9 +56,9 @@ def short(value: Number | str | None, unit: str = "", *, capacity: bool = False)
         return _join(_plain(value), "B")
     if capacity:
         return _capacity(value)
-    if unit in _SYMBOLS:
+    if unit in SYMBOLS:
         exponent = _exponent(value, small=unit == "s")
-        return _join(_mantissa(value, exponent), _PREFIXES[exponent] + _SYMBOLS[unit])
+        return _join(_mantissa(value, exponent), _PREFIXES[exponent] + SYMBOLS[unit])
     return _count(value)
 
 
@@ -73,7 +74,7 @@ def together(values: Sequence[Number | None], unit: str) -> list[str]:
 
 def scale(values: Sequence[Number | None], unit: str) -> str:
     """Return the unit symbol that goes with :func:`together`."""
-    return _PREFIXES[_common(values, unit)] + _SYMBOLS.get(unit, "" if unit != "%" else "%")
+    return _PREFIXES[_common(values, unit)] + SYMBOLS.get(unit, "" if unit != "%" else "%")
 
 
 def span(low: Number, high: Number, unit: str) -> str:
@@ -85,7 +86,7 @@ def span(low: Number, high: Number, unit: str) -> str:
     if unit == "%":
         ends = [_percent(v).removesuffix(NARROW + "%") for v in (low, high)]
         symbol = "%"
-    elif unit in _SYMBOLS:
+    elif unit in SYMBOLS:
         ends, symbol = together([low, high], unit), scale([low, high], unit)
     else:
         ends, symbol = [short(low, unit), short(high, unit)], ""
@@ -183,7 +184,7 @@ def _exponent(value: Number, *, small: bool) -> int:
 
 
 def _common(values: Sequence[Number | None], unit: str) -> int:
-    if unit not in _SYMBOLS:
+    if unit not in SYMBOLS:
         return 0
     known = [v for v in values if v is not None and math.isfinite(v)]
     return _exponent(max(known, key=abs), small=unit == "s") if known else 0
@@ -196,7 +197,7 @@ def _mantissa(value: Number, exponent: int) -> str:
 def _at(value: Number, exponent: int, unit: str) -> str:
     if unit == "%":
         return _percent(value).removesuffix(NARROW + "%")
-    if unit in _SYMBOLS:
+    if unit in SYMBOLS:
         return "0" if value == 0 else _mantissa(value, exponent)
     return _count(value)
 

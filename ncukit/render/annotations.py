@@ -1,0 +1,167 @@
+"""The labels of a roofline, for one width of the figure: none covers another, a point or a line's label."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ncukit.render import labels, numbers
+from ncukit.render.labels import Box
+from ncukit.render.plot import PLOTS, Axes, Ceiling, Mark, near, ridges, rounded
+
+
+def notes(
+    axes: Axes, ceilings: Sequence[Ceiling], marks: Sequence[Mark], layout: str
+) -> list[dict[str, Any]]:
+    """Return the labels for one width of the figure, none over another."""
+    plot = PLOTS[layout]
+    slim = layout == "slim"
+    taken: list[Box] = []
+    for m in marks:
+        taken.append(labels.marker(*axes.px(math.log10(m.x), math.log10(m.y), plot), 10))
+        if m.attainable:
+            taken.append(labels.marker(*axes.px(math.log10(m.x), math.log10(m.attainable), plot), 10))
+    found = roof_notes(axes, ceilings, plot, taken, slim=slim)
+    found += _point_labels(axes, marks, plot, taken, slim=slim)
+    if not slim:
+        found += _ridge_labels(axes, ceilings, plot, taken)
+    return [{**one, layout: True} for one in found]
+
+
+def roof_notes(
+    axes: Axes, ceilings: Sequence[Ceiling], plot: tuple[float, float], taken: list[Box], *, slim: bool
+) -> list[dict[str, Any]]:
+    """Return the labels of the roofs, and take their places."""
+    return [
+        *_ceiling_labels(axes, ceilings, plot, taken, slim=slim),
+        *_diagonal_labels(axes, ceilings, plot, taken, slim=slim),
+    ]
+
+
+def _ceiling_labels(
+    axes: Axes, ceilings: Sequence[Ceiling], plot: tuple[float, float], taken: list[Box], *, slim: bool
+) -> list[dict[str, Any]]:
+    notes = []
+    for c in sorted((c for c in ceilings if c.kind == "compute"), key=lambda c: (c.sheet, -c.value)):
+        if slim and c.sheet:
+            continue
+        y = math.log10(c.value)
+        text = html.escape(c.short if slim else c.label)
+        for yanchor in ("bottom", "top") if c.sheet else ("top", "bottom"):
+            shift = -1 if yanchor == "top" else 1
+            at = axes.px(axes.right, y, plot)
+            box = labels.box_of(text, at[0], at[1] + shift, "right", yanchor)
+            if not any(box.hits(other) for other in taken):
+                taken.append(box)
+                color = "--ink2" if c.sheet else c.color
+                label = note(axes.right, y, text, color, xanchor="right", yanchor=yanchor)
+                notes.append({**label, "yshift": shift})
+                break
+    return notes
+
+
+def _diagonal_labels(
+    axes: Axes, ceilings: Sequence[Ceiling], plot: tuple[float, float], taken: list[Box], *, slim: bool
+) -> list[dict[str, Any]]:
+    notes = []
+    angle = axes.angle(plot)
+    tops = [math.log10(c.value) for c in ceilings if c.kind == "compute" and not c.sheet]
+    for c in (c for c in ceilings if c.kind == "bandwidth" and not c.sheet):
+        v = math.log10(c.value)
+        start = max(axes.left, axes.bottom - v)
+        end = min(max(tops) - v if tops else axes.right, axes.right)
+        text = html.escape(c.short if slim else c.label)
+        placed = _along(axes, plot, taken, text, v, start, end, angle)
+        if placed is not None:
+            x, off = placed
+            notes.append(
+                {
+                    **note(x, x + v, text, "--ink2", xanchor="center", yanchor="middle"),
+                    "along": True,
+                    "off": off,
+                }
+            )
+    return notes
+
+
+def _along(
+    axes: Axes,
+    plot: tuple[float, float],
+    taken: list[Box],
+    text: str,
+    v: float,
+    start: float,
+    end: float,
+    angle: float,
+) -> tuple[float, float] | None:
+    """Return where on the diagonal, and how far beside it [px], its label is free."""
+    for off in (11.0, -11.0):
+        for fraction in (0.5, 0.62, 0.38, 0.74, 0.26, 0.86):
+            x = start + (end - start) * fraction
+            px, py = axes.px(x, x + v, plot)
+            boxes = list(labels.along(text, px - off * math.sin(angle), py + off * math.cos(angle), angle))
+            if all(b.inside(*plot) and not any(b.hits(o) for o in taken) for b in boxes):
+                taken += boxes
+                return rounded(x), off
+    return None
+
+
+def _point_labels(
+    axes: Axes, marks: Sequence[Mark], plot: tuple[float, float], taken: list[Box], *, slim: bool
+) -> list[dict[str, Any]]:
+    notes = []
+    for cluster in _clusters(marks):
+        m = max(cluster, key=lambda m: (m.hot, m.attainable is not None, m.level == "dram"))
+        names = ", ".join(o.name for o in cluster)
+        text = f"<b>{html.escape(m.name if slim else names)}</b> {html.escape(m.share or m.label)}".rstrip()
+        x, y = math.log10(m.x), math.log10(m.y)
+        spot = labels.place(text, *axes.px(x, y, plot), taken, *plot)
+        if spot is None:
+            continue
+        label = note(x, y, text, "--hot" if m.hot else m.color, xanchor=spot.xanchor, yanchor=spot.yanchor)
+        notes.append({**label, "xshift": spot.dx, "yshift": spot.dy, "bgcolor": "var(--paper)"})
+    return notes
+
+
+def _ridge_labels(
+    axes: Axes, ceilings: Sequence[Ceiling], plot: tuple[float, float], taken: list[Box]
+) -> list[dict[str, Any]]:
+    notes = []
+    for name, ridge in ridges(ceilings):
+        text = html.escape(f"ridge {name} {numbers.significant(ridge)}")
+        x = math.log10(ridge)
+        at = axes.px(x, axes.bottom, plot)
+        for xanchor, shift in (("left", 4), ("right", -4)):
+            box = labels.box_of(text, at[0] + shift, 2, xanchor, "bottom")
+            if box.inside(*plot) and not any(box.hits(other) for other in taken):
+                taken.append(box)
+                label = note(x, axes.bottom, text, "--ink2", xanchor=xanchor, yanchor="bottom")
+                notes.append({**label, "xshift": shift, "yshift": 2})
+                break
+    return notes
+
+
+def _clusters(marks: Sequence[Mark]) -> list[list[Mark]]:
+    """Return the points that share a label: of one group, nearer than a tenth of a decade to the next."""
+    clusters: list[list[Mark]] = []
+    for m in sorted(marks, key=lambda m: (not m.hot, m.group, m.x)):
+        last = clusters[-1] if clusters else None
+        if last and last[0].group == m.group and not m.hot and not last[0].hot and near(last[-1], m):
+            last.append(m)
+        else:
+            clusters.append([m])
+    return clusters
+
+
+def note(x: float, y: float, text: str, color: str, *, xanchor: str, yanchor: str) -> dict[str, Any]:
+    """Return an annotation of a logarithmic plot: ``x`` and ``y`` are decimal logarithms."""
+    return {
+        "x": rounded(x),
+        "y": rounded(y),
+        "text": text,
+        "font": {"color": f"var({color})"},
+        "xanchor": xanchor,
+        "yanchor": yanchor,
+    }

@@ -1,0 +1,143 @@
+"""One view as one HTML file: nothing but markup is added here."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import jinja2
+from markupsafe import Markup
+
+from ncukit.errors import NcukitError, UsageError
+from ncukit.resources import folder
+
+Plotly = Literal["inline", "directory"]
+PLOTLY_FILE = "plotly.min.js"
+CSP = "default-src 'none'; script-src 'unsafe-inline'{file}; style-src 'unsafe-inline'; img-src data:"
+"""No network at all; Plotly draws under it.  With the library beside the page also scripts of ``file:``."""
+
+
+def page(view: Mapping[str, Any], *, plotly: Plotly = "inline") -> str:
+    """Return the HTML of ``view`` (see `ncukit.render.view.page_view`).
+
+    ``plotly`` "directory" leaves the figure library out and loads it from the file beside the page.
+
+    Raises:
+        NcukitError: the figure library is not installed.
+    """
+    environment = _environment()
+    beside = plotly == "directory"
+    return environment.get_template(f"{view['kind']}.html").render(
+        view=view,
+        csp=CSP.format(file=" 'self' file:" if beside else ""),
+        css=Markup(compact(environment.get_template("page.css").render())),
+        js=Markup(compact(_source("page.js"))),
+        plotly_file=PLOTLY_FILE if beside else "",
+        plotly=Markup(_plotly()) if view["figures"] and not beside else "",
+    )  # fmt: skip
+
+
+def write_page(
+    path: str | Path, view: Mapping[str, Any], *, force: bool = False, plotly: Plotly = "inline"
+) -> Path:
+    """Write the page of ``view`` to ``path`` and return it; the file appears only when whole.
+
+    Raises:
+        UsageError: the file exists and ``force`` is not set, or it cannot be written.
+        NcukitError: the figure library is not installed.
+    """
+    path = Path(path)
+    if path.exists() and not force:
+        raise UsageError(f"{path} already exists", "give another name with -o, or --force to overwrite it")
+    text = page(view, plotly=plotly)
+    _replace(path, text)
+    if plotly == "directory" and view["figures"]:
+        library = path.parent / PLOTLY_FILE
+        if not library.exists():
+            _replace(library, _plotly())
+    return path
+
+
+def compact(source: str) -> str:
+    """Return CSS or JavaScript without indentation, blank lines and whole-line comments.
+
+    >>> compact("a {\\n  b\\n}\\n// note\\n/* note */\\n\\nc")
+    'a {\\nb\\n}\\nc'
+    """
+    lines = (line.strip() for line in source.splitlines())
+    return "\n".join(
+        line
+        for line in lines
+        if line and not line.startswith("//") and not (line.startswith("/*") and line.endswith("*/"))
+    )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder("templates")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "separators": (",", ":"),
+        "ensure_ascii": False,
+        "allow_nan": False,
+    }
+    return environment
+
+
+def _source(name: str) -> str:
+    return (folder("templates") / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _plotly() -> str:
+    """Return Plotly's JavaScript from its package, which is not imported for it.
+
+    An end tag inside it would end the page's script element: it is written another way.
+    """
+    found = importlib.util.find_spec("plotly")
+    for place in (found.submodule_search_locations or []) if found else []:
+        file = Path(place) / "package_data" / PLOTLY_FILE
+        if file.is_file():
+            return re.sub(
+                r"<(?=/script|!--)", r"\\x3C", file.read_text(encoding="utf-8"), flags=re.IGNORECASE
+            )
+    raise NcukitError("the figure library plotly is not installed", "pip install plotly")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write ``text`` beside ``path``, then rename: no half page is ever seen."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "give another place with -o") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise UsageError(
+                f"cannot write {path}: {error.strerror}", "give another place with -o"
+            ) from error
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

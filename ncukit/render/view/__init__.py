@@ -1,0 +1,131 @@
+"""Results as one plain view: a dict that ``json.dumps`` could print, with every word and number of the page.
+
+What belongs here: choosing, ordering and wording what is shown, one module a part of the page.  Not here:
+markup (templates), arithmetic on counters (normalise, roofline), rules (diagnose).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ncukit import __version__
+from ncukit.errors import UsageError
+from ncukit.model import Diagnosis, ReportFile
+from ncukit.render import commands
+from ncukit.render.cells import Cells, Tips
+from ncukit.render.figures import Figure
+from ncukit.render.view import head
+from ncukit.render.view.families import families
+from ncukit.render.view.findings import findings
+from ncukit.render.view.memory import memory
+from ncukit.render.view.opinion import opinion
+from ncukit.render.view.provenance import all_metrics, provenance
+from ncukit.render.view.quality import quality
+from ncukit.render.view.roofs import section as roofline
+from ncukit.render.view.stalls import stalls
+from ncukit.render.view.verdict import verdict
+from ncukit.render.words import cleaned, shorten
+
+__all__ = ["page_view"]
+
+FOOTER = (
+    "Percentages are shares of peak at the clocks of the run. Traffic in powers of ten (1 MB = 10⁶ B), "
+    "capacities in powers of two. Launch numbers count from 1, ncu IDs from 0."
+)
+
+
+def page_view(
+    file: ReportFile, diagnoses: Sequence[Diagnosis], *, generated: str, command: str = ""
+) -> dict[str, Any]:
+    """Return the view of a report's page: one launch in full, or all launches of the file.
+
+    ``generated`` is the time to print, ``command`` the command line that made the page.
+
+    Raises:
+        UsageError: there is no launch to show.
+    """
+    if not diagnoses:
+        raise UsageError("there is no launch to show", "the report or the selection is empty")
+    if len(diagnoses) == 1:
+        view = _launch_page(file, diagnoses[0])
+    else:
+        from ncukit.render.view.many import many_page
+
+        view = many_page(file, diagnoses)
+    kernels = [d.kernel for d in diagnoses]
+    view |= {
+        "synthetic": head.synthetic(kernels),
+        "timeline": "\n".join(commands.timeline(file.path)),
+        "provenance": provenance(
+            file, kernels, generated=generated, command=command, version=__version__
+        ),
+        "warnings": list(file.warnings),
+        "footer": FOOTER,
+    }  # fmt: skip
+    result: dict[str, Any] = cleaned(view)
+    return result
+
+
+def _launch_page(file: ReportFile, diagnosis: Diagnosis) -> dict[str, Any]:
+    kernel = diagnosis.kernel
+    tips = Tips()
+    cells = Cells(kernel, tips)
+    parts, figures = launch_parts(cells, diagnosis, file)
+    return {
+        "kind": "launch",
+        "title": f"{shorten(kernel.name, 80)} on {kernel.gpu or 'unknown GPU'}, ncukit report",
+        "brand": head.brand(file, kernel),
+        "heading": head.heading(kernel),
+        "facts": head.facts(cells),
+        "contents": [
+            {"to": f"kernel-{cells.launch}{anchor}", "text": text}
+            for anchor, text, key in CONTENTS
+            if key in parts
+        ],
+        "kernel": parts,
+        "metrics": all_metrics(cells),
+        "tips": tips.as_dict(),
+        "figures": figures,
+    }  # fmt: skip
+
+
+CONTENTS = (
+    ("", "Verdict", "n"),
+    ("-quality", "Report quality", "quality"),
+    ("-findings", "Findings", "findings"),
+    ("-roofline", "Roofline", "roofline"),
+    ("-families", "Metrics", "families"),
+    ("-memory", "Memory", "memory"),
+    ("-stalls", "Why warps wait", "stalls"),
+    ("-timeline", "Timeline", "n"),
+    ("-ncu", "Nsight Compute", "opinion"),
+    ("-provenance", "Provenance", "n"),
+)
+"""Sections of a launch: anchor, name, the key of the view without which it is left out."""
+
+
+def launch_parts(
+    cells: Cells, diagnosis: Diagnosis, file: ReportFile
+) -> tuple[dict[str, Any], dict[str, Figure]]:
+    """Return the sections of one launch, and its figures; a failed one has none that needs counters."""
+    found = diagnosis.verdict
+    parts: dict[str, Any] = {
+        "n": cells.launch,
+        "cls": found.cls,
+        "quality": quality(cells, file),
+        "opinion": opinion(cells.kernel.raw.rules, found.cls, found.limiter),
+    }
+    if cells.kernel.failed or found.cls == "failed":
+        return parts | {"failure": head.failure(cells, diagnosis)}, {}
+    cited = frozenset(e.metric for e in found.evidence)
+    tables, figure = roofline(cells, diagnosis)
+    parts |= {
+        "verdict": verdict(cells, diagnosis),
+        "findings": findings(cells, diagnosis),
+        "roofline": tables,
+        "families": families(cells, cited),
+        "memory": memory(cells, found.limiter),
+        "stalls": stalls(cells, cited),
+    }
+    return parts, {tables["figure"]: figure} if figure else {}

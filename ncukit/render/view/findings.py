@@ -1,0 +1,61 @@
+"""What the rules found, by estimated gain, and which rules could not be applied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncukit.model import Diagnosis, Finding
+from ncukit.render import numbers
+from ncukit.render.cells import Cells
+from ncukit.render.line import line
+from ncukit.render.words import FAMILIES, plural
+
+SEVERITY = {"high": 0, "medium": 1, "low": 2, "info": 3}
+SIGNS = {"high": ("!!", "warn"), "medium": ("!", "warn"), "low": ("·", "no"), "info": ("·", "no")}
+
+
+def findings(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the findings of one launch in the order of their gain, and the skipped rules with the reason."""
+    ordered = sorted(diagnosis.findings, key=_order)
+    return {
+        "rows": [_row(cells, found) for found in ordered],
+        "skipped": [
+            {"id": s.id, "family": FAMILIES.get(s.family, s.family), "reason": line(s.reason)}
+            for s in diagnosis.skipped
+        ],
+        "sentence": line(_sentence(diagnosis)),
+        "folded": f"{plural(len(diagnosis.skipped), 'rule')} could not be applied",
+    }
+
+
+def _order(found: Finding) -> tuple[int, float, int]:
+    """Global gains first, then local ones; the two are never compared with each other."""
+    gain = found.gain_pct or 0
+    return (0 if found.gain_kind == "global" and gain else 1, -gain, SEVERITY[found.severity])
+
+
+def _row(cells: Cells, found: Finding) -> dict[str, Any]:
+    gain = None if found.gain_pct is None else f"≈{numbers.NARROW}{numbers.short(found.gain_pct, '%')}"
+    sign, status = SIGNS[found.severity]
+    return {
+        "id": found.id,
+        "family": FAMILIES.get(found.family, found.family),
+        "title": line(found.title),
+        "detail": line(found.detail),
+        "advice": line(found.advice),
+        "source": found.source or "",
+        "severity": found.severity,
+        "sign": sign,
+        "status": status,
+        "global": gain if found.gain_kind == "global" else None,
+        "local": gain if found.gain_kind == "local" else None,
+        "values": [{"id": id, "cell": cells.of(value)} for id, value in found.metrics.items()],
+    }
+
+
+def _sentence(diagnosis: Diagnosis) -> str:
+    found, skipped = len(diagnosis.findings), len(diagnosis.skipped)
+    words = f"{plural(found, 'rule')} fired" if found else "No rule fired"
+    if skipped:
+        words += f"; {plural(skipped, 'rule')} could not be applied"
+    return f"{words}. A finding is not yet the limit: the verdict weighs them."

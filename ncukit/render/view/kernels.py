@@ -1,0 +1,148 @@
+"""The table of a file with many launches, by kernel and by launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from ncukit.render import numbers
+from ncukit.render.view.groups import Group, Launch, share
+from ncukit.render.words import limited_by
+
+LINKED = 40
+"""Launches of one kernel that are linked by number."""
+COLUMNS = (
+    ("grid_size", "Blocks"),
+    ("block_size", "Threads per block"),
+    ("registers_per_thread", "Regs"),
+    ("sm_throughput_pct", "SM %"),
+    ("memory_throughput_pct", "Memory %"),
+    ("dram_throughput_pct", "DRAM %"),
+    ("achieved_occupancy_pct", "Occupancy %"),
+)
+"""Shape and main percentages; a column that no launch has is left out."""
+
+
+def tables(
+    launches: Sequence[Launch], kernels: Sequence[Group], names: Sequence[str], *, lazy: bool
+) -> dict[str, Any]:
+    """Return both tables; with ``lazy`` the rows by launch are left to the page's script."""
+    columns = [
+        column for column in COLUMNS if any(launch.cells.value(column[0]).known for launch in launches)
+    ]
+    whole = sum(launch.weight for launch in launches)
+    totals = [group.total for group in kernels]
+    longest = max(totals, default=0)
+    unit = numbers.scale(totals, "s")
+    medians = [_median(group) for group in kernels]
+    spell = dict(zip((group.first.cells.kernel.demangled for group in kernels), names, strict=True))
+    return {
+        "columns": [label for _, label in columns],
+        "lacking": [label for id, label in COLUMNS if (id, label) not in columns],
+        "total_unit": unit,
+        "median_unit": numbers.scale(medians, "s"),
+        "kernels": [
+            {
+                "name": name,
+                "total": total,
+                "share": numbers.short(share(group.total, whole), "%"),
+                "bar": round(100 * group.total / longest) if longest else 0,
+                "count": f"{len(group.launches):,}",
+                "links": sorted(launch.n for launch in group.launches)[:LINKED],
+                "more": max(0, len(group.launches) - LINKED),
+                "median": middle,
+                "range": _range(group, medians),
+                "columns": [_span(group, id) for id, _ in columns],
+                "limit": _limits(group),
+            }
+            for group, name, total, middle in zip(
+                kernels, names, numbers.together(totals, "s"), numbers.together(medians, "s"), strict=True
+            )
+        ],
+        "launches": [] if lazy else [_row(launch, spell, columns, whole, medians) for launch in launches],
+        "by_kernel": len(kernels) < len(launches),
+    }
+
+
+def plain_rows(launches: Sequence[Launch], spell: dict[str, str], word: Any) -> list[list[Any]]:
+    """Return the rows by launch for the page's script: number, name, texts, limit; ``word`` interns."""
+    columns = [
+        column for column in COLUMNS if any(launch.cells.value(column[0]).known for launch in launches)
+    ]
+    whole = sum(launch.weight for launch in launches)
+    scale = [launch.duration for launch in launches]
+    texts = numbers.together(scale, "s")
+    return [
+        [
+            launch.n,
+            word(spell[launch.cells.kernel.demangled]),
+            duration if launch.duration is not None else "not collected",
+            numbers.short(share(launch.weight, whole), "%"),
+            *(_text(launch, id) for id, _ in columns),
+            word(limited_by(launch.diagnosis.verdict.cls, launch.diagnosis.verdict.limiter)),
+        ]
+        for launch, duration in zip(launches, texts, strict=True)
+    ]
+
+
+def _row(
+    launch: Launch,
+    spell: dict[str, str],
+    columns: Sequence[tuple[str, str]],
+    whole: float,
+    medians: Sequence[float | None],
+) -> dict[str, Any]:
+    verdict = launch.diagnosis.verdict
+    duration = numbers.together([launch.duration, *medians], "s")[0]
+    cell = launch.cells["kernel_duration"]
+    return {
+        "n": launch.n,
+        "name": spell[launch.cells.kernel.demangled],
+        "duration": {**cell, "text": duration} if launch.duration is not None else cell,
+        "share": numbers.short(share(launch.weight, whole), "%"),
+        "cells": [_unit_in_head(launch.cells[id], id) for id, _ in columns],
+        "limit": limited_by(verdict.cls, verdict.limiter),
+    }
+
+
+def _unit_in_head(cell: dict[str, Any], id: str) -> dict[str, Any]:
+    """Return a cell without the percent sign that its column already has."""
+    return {**cell, "text": cell["text"].removesuffix(f"{numbers.NARROW}%")} if id.endswith("_pct") else cell
+
+
+def _text(launch: Launch, id: str) -> str:
+    value = launch.cells.value(id)
+    if not value.known:
+        return "not collected"
+    return numbers.short(value.value, value.unit).removesuffix(f"{numbers.NARROW}%")
+
+
+def _median(group: Group) -> float | None:
+    known = [launch.duration for launch in group.launches if launch.duration is not None]
+    return median(known) if known else None
+
+
+def _range(group: Group, medians: Sequence[float | None]) -> str:
+    known = [launch.duration for launch in group.launches if launch.duration is not None]
+    if len(known) < 2:
+        return ""
+    low, high = numbers.together([min(known), max(known), *medians], "s")[:2]
+    return low if low == high else f"{low}–{high}"
+
+
+def _span(group: Group, id: str) -> str:
+    values = [launch.cells.value(id) for launch in group.launches]
+    known = [v.value for v in values if isinstance(v.value, int | float)]
+    if not known:
+        return "not collected"
+    return numbers.span(min(known), max(known), values[0].unit).removesuffix(f"{numbers.NARROW}%")
+
+
+def _limits(group: Group) -> str:
+    times: dict[str, float] = {}
+    for launch in group.launches:
+        words = limited_by(launch.diagnosis.verdict.cls, launch.diagnosis.verdict.limiter)
+        times[words] = times.get(words, 0.0) + launch.weight + 1e-12
+    first = max(times, key=lambda words: times[words])
+    return first if len(times) == 1 else f"{first}, {len(times) - 1} other"

@@ -1,0 +1,95 @@
+"""The page of a file with many launches: the table first, one shared roofline, one fold a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ncukit.model import Diagnosis, ReportFile
+from ncukit.render import numbers
+from ncukit.render.cells import Cells, Tips
+from ncukit.render.commands import collect, one_launch
+from ncukit.render.line import line, small
+from ncukit.render.view import head, overall, shared_roof
+from ncukit.render.view.groups import Launch, by_kernel, by_verdict, names
+from ncukit.render.view.kernels import tables
+from ncukit.render.view.launches import LAZY, folds, island
+from ncukit.render.view.quality import missing
+from ncukit.render.words import listed, plural
+
+CONTENTS = (
+    ("verdict", "Verdict"),
+    ("quality", "Report quality"),
+    ("kernels", "Kernels"),
+    ("roofline", "Roofline"),
+    ("launches", "Launches"),
+    ("timeline", "Timeline"),
+    ("ncu", "Nsight Compute"),
+    ("provenance", "Provenance"),
+)
+
+
+def many_page(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
+    """Return the view of a page with more than one launch."""
+    tips = Tips()
+    launches = [Launch(Cells(d.kernel, tips), d) for d in diagnoses]
+    kernels = by_kernel(launches)
+    short = names(kernels)
+    spell = dict(zip((group.first.cells.kernel.demangled for group in kernels), short, strict=True))
+    lazy = len(launches) >= LAZY
+    roof, figure = shared_roof.section(launches)
+    title = f"{plural(len(launches), 'launch')} of {plural(len(kernels), 'kernel')}"
+    view: dict[str, Any] = {
+        "kind": "many",
+        "title": f"{title} in {head.file_name(file)}, ncukit report",
+        "brand": head.file_name(file),
+        "heading": title,
+        "facts": _facts(launches),
+        "contents": [{"to": to, "text": text} for to, text in CONTENTS],
+        "verdict": overall.verdict(launches, by_verdict(launches)),
+        "quality": overall.quality(launches, file),
+        "tables": tables(launches, kernels, short, lazy=lazy),
+        "counts": {"kernels": f"{len(kernels):,}", "launches": f"{len(launches):,}"},
+        "roofline": roof,
+        "folds": folds(launches, spell, lazy=lazy),
+        "more": _more(file, launches),
+        "opinion": overall.opinion(launches),
+        "figures": {shared_roof.FIGURE: figure} if figure else {},
+    }
+    if lazy:
+        view["launches"] = island(launches, spell)
+    return view | {"tips": tips.as_dict()}
+
+
+def _more(file: ReportFile, launches: Sequence[Launch]) -> str:
+    """Return the commands that show more of the longest launch: its own page, and what was not collected."""
+    first = max(launches, key=lambda launch: launch.weight)
+    words = [one_launch(file.path, first.n)]
+    if missing(first.cells):
+        words.append(collect(first.cells.kernel, output="one"))
+    return "\n".join(words)
+
+
+def _facts(launches: Sequence[Launch]) -> list[dict[str, Any]]:
+    first = launches[0]
+    gpus = sorted(
+        {
+            f"{x.cells.kernel.gpu or 'unknown'}, CC {x.cells.kernel.compute_capability or '?'}"
+            for x in launches
+        }
+    )
+    gpu = line(listed(gpus))
+    if len(gpus) == 1:
+        gpu += line(small(" · "), first.cells["sm_count"], small(" SMs"))
+    known = [x.duration for x in launches if x.duration is not None]
+    total = numbers.short(sum(known), "s") if known else "not collected"
+    return [
+        {"name": "GPU", "text": gpu},
+        {
+            "name": "Profiled time, sum",
+            "text": line(
+                total, " ", small(f"of {plural(len(known), 'launch')}, one by one: not a benchmark")
+            ),
+        },
+        head.clean_time(),
+    ]

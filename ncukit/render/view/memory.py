@@ -1,0 +1,91 @@
+"""The memory table: what each level moved, how much of it hit, and how near it is to its own peak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ncukit.render.cells import Cell, Cells
+from ncukit.render.line import line
+from ncukit.render.view.families import metric_row
+from ncukit.render.view.rows import Row
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of memory; empty ids are columns that make no sense for it."""
+
+    name: str
+    read: str = ""
+    written: str = ""
+    total: str = ""
+    hit: str = ""
+    rate: str = ""
+    share: str = ""
+    limiters: frozenset[str] = frozenset()
+    when: str = "always"
+
+
+LEVELS = (
+    Level("Shared memory", total="shared_bytes", limiters=frozenset({"shared"})),
+    Level(
+        "L1/TEX",
+        total="bytes_l1",
+        hit="l1_hit_rate_pct",
+        share="l1_throughput_pct",
+        limiters=frozenset({"l1"}),
+    ),
+    Level("L1 to L2", "l1_to_l2_read_bytes", "l1_to_l2_write_bytes"),
+    Level(
+        "L2",
+        total="bytes_l2",
+        hit="l2_hit_rate_from_l1_pct",
+        share="l2_throughput_pct",
+        limiters=frozenset({"l2"}),
+    ),
+    Level(
+        "DRAM",
+        "dram_read_bytes",
+        "dram_write_bytes",
+        "dram_bytes",
+        rate="dram_bandwidth",
+        share="dram_throughput_pct",
+        limiters=frozenset({"dram"}),
+    ),
+    Level("System memory, read", rate="sysmem_read_bandwidth", limiters=frozenset({"sysmem"}), when="used"),
+    Level(
+        "System memory, written", rate="sysmem_write_bandwidth", limiters=frozenset({"sysmem"}), when="used"
+    ),
+    Level("NVLink, received", rate="nvlink_receive_bandwidth", when="used"),
+    Level("NVLink, transmitted", rate="nvlink_transmit_bandwidth", when="used"),
+    Level("Chip to chip, received", total="c2c_receive_bytes", when="used"),
+)
+
+
+def memory(cells: Cells, limiter: str | None) -> dict[str, Any]:
+    """Return the table of levels; the limiting one is hot."""
+    rows = [_row(level, cells, limiter) for level in LEVELS if _shown(level, cells)]
+    known = any(cell["state"] != "missing" for row in rows for cell in row["cells"] if cell)
+    return {
+        "rows": rows if known else [],
+        "foot": line(
+            "Share of peak is that of the busiest part of each unit; L1/TEX counts active cycles, L2 and DRAM "
+            "elapsed ones. PCIe and NVLink counters are of the whole device."
+        ),
+    }
+
+
+def _shown(level: Level, cells: Cells) -> bool:
+    ids = [id for id in (level.read, level.written, level.total, level.rate) if id]
+    values = [cells.value(id) for id in ids]
+    if level.when == "used":
+        return any(value.value for value in values)
+    return not all((value.reason or "").startswith("not on this GPU") for value in values)
+
+
+def _row(level: Level, cells: Cells, limiter: str | None) -> dict[str, Any]:
+    ids = (level.read, level.written, level.total, level.hit, level.rate, level.share)
+    columns: list[Cell | None] = [cells[id] if id else None for id in ids]
+    hot = limiter in level.limiters
+    bar = metric_row(Row(level.share, ""), cells)["bar"] if level.share else None
+    return {"name": level.name, "cells": columns, "bar": bar, "hot": hot}

@@ -1,0 +1,303 @@
+"""What can be said of all launches of a file together: the common limit, the quality, ncu's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ncukit.model import ReportFile, RuleResult
+from ncukit.render import numbers
+from ncukit.render.cells import plain
+from ncukit.render.line import Line, bold, code, line, link
+from ncukit.render.view.groups import Group, Launch, share
+from ncukit.render.view.opinion import SENTENCE, against, gains, readable
+from ncukit.render.view.quality import SHORT, fact, missing, not_a_number
+from ncukit.render.view.verdict import PIPS, experiment, role
+from ncukit.render.words import LIMITERS, limited_by, listed, plural, shorten
+
+LISTED = 6
+"""Groups of launches in the ledger."""
+
+
+def verdict(launches: Sequence[Launch], groups: Sequence[Group]) -> dict[str, Any]:
+    """Return the verdict for the whole file: the limit that most of the profiled time shares."""
+    top = groups[0]
+    found = top.first.diagnosis.verdict
+    tried = next((x for x in top.launches if x.diagnosis.verdict.experiment is not None), None)
+    where = (
+        f", in all {len(launches):,} launches"
+        if len(groups) == 1
+        else f", in {len(top.launches):,} of {len(launches):,} launches"
+    )
+    return {
+        "cls": found.cls,
+        "role": f"{role(found.cls, found.limiter)}{where}".removeprefix(", "),
+        "claim": line(_claim(top, launches, groups)),
+        "deck": _deck(top),
+        "confidence": _confidence(top),
+        "glance": [],
+        "evidence": [_ledger(group, launches) for group in groups[:LISTED]],
+        "against": _against(launches),
+        "missing": [],
+        "collect": "",
+        "experiment": experiment(tried.diagnosis.verdict.experiment) if tried else None,
+        "experiment_about": line(
+            "for ", link(f"launch {tried.n}", f"kernel-{tried.n}"), ", the longest of them"
+        )
+        if tried
+        else [],
+        "ledger_class": "evw",
+        "region": line(
+            bold("Region: undetermined."),
+            " There is no timeline, so gaps between the launches, copies and waits are not known; they may "
+            "cost more than the kernels. ",
+            link("How to add one", "timeline"),
+        ),
+    }
+
+
+def quality(launches: Sequence[Launch], file: ReportFile) -> dict[str, Any]:
+    """Return the quality box of the file: how many launches each caution is about."""
+    facts = [
+        _length(launches),
+        _caches(),
+        _clocks(launches),
+        _collected(launches),
+        _passes(launches),
+        _values(launches),
+        _which(launches, file),
+    ]
+    cautions = [f for f in facts if f["status"] in ("warn", "bad")]
+    facts = cautions + [f for f in facts if f not in cautions]
+    lacks = ["clean time", "timeline", *_lacking(launches)]
+    good = sum(not launch.cells.kernel.failed for launch in launches)
+    return {
+        "sentence": line(
+            f"{good:,} of {len(launches):,} launches hold a valid measurement. Missing: {listed(lacks)}."
+        ),
+        "facts": facts,
+    }
+
+
+def opinion(launches: Sequence[Launch]) -> dict[str, Any]:
+    """Return ncu's rules over all launches: how many, and the range of each gain in its own column."""
+    rows: dict[tuple[str, str], list[tuple[RuleResult, Launch]]] = {}
+    for launch in launches:
+        for rule in launch.cells.kernel.raw.rules:
+            title = next(
+                (
+                    readable(title)
+                    for kind, title, text in rule.messages
+                    if kind != "error" and (title or text)
+                ),
+                None,
+            )
+            if title is not None:
+                rows.setdefault((rule.name or rule.id, title), []).append((rule, launch))
+    table = [_rule_row(name, title, some) for (name, title), some in rows.items()]
+    table.sort(key=lambda row: (-row["gain"], -row["count"]))
+    return {"rows": table, "sentence": f"{SENTENCE} Over all launches."}
+
+
+def _claim(top: Group, launches: Sequence[Launch], groups: Sequence[Group]) -> str:
+    found = top.first.diagnosis.verdict
+    limit = LIMITERS.get(found.limiter or "", "")
+    what = {"failed": "hold no valid measurement", "undetermined": "cannot be judged from this report"}.get(
+        found.cls, f"are {found.cls}" + (f": {limit}" if limit else "")
+    )
+    if len(groups) == 1:
+        return f"All {len(launches):,} launches {what}"
+    part = share(top.total, sum(launch.weight for launch in launches))
+    some = f"{len(top.launches):,} of {len(launches):,} launches"
+    if len(top.launches) == 1:
+        some, what = f"Launch {top.first.n}", what.replace("are ", "is ", 1).replace("hold", "holds", 1)
+    time = f", {numbers.short(part, '%')} of the profiled time," if part else ""
+    return f"{some}{time} {what}"
+
+
+def _deck(top: Group) -> Line:
+    first = top.first
+    duration: list[Any] = [] if first.duration is None else [", ", first.cells["kernel_duration"]]
+    return line(
+        "The longest of them is ",
+        link(f"launch {first.n}", f"kernel-{first.n}"),
+        " ",
+        code(shorten(first.cells.kernel.name, 60)),
+        *duration,
+        f": {first.diagnosis.verdict.claim.rstrip('.')}.",
+    )
+
+
+def _confidence(top: Group) -> dict[str, Any] | None:
+    cls = top.first.diagnosis.verdict.cls
+    if cls in ("failed", "undetermined"):
+        return None
+    counts = {word: sum(x.diagnosis.verdict.confidence == word for x in top.launches) for word in PIPS}
+    said = [f"{word} in {count:,}" for word, count in counts.items() if count]
+    lowest = min((word for word in PIPS if counts[word]), key=lambda word: PIPS[word])
+    return {
+        "pips": PIPS[lowest],
+        "word": f"{lowest.capitalize()} confidence.",
+        "text": f"Of these {len(top.launches):,} launches: {listed(said)}.",
+    }
+
+
+def _ledger(group: Group, launches: Sequence[Launch]) -> dict[str, Any]:
+    found = group.first.diagnosis.verdict
+    part = share(group.total, sum(launch.weight for launch in launches))
+    count = plural(len(group.launches), "launch")
+    number = plain(numbers.short(part, "%")) if part is not None else plain(f"{len(group.launches):,}")
+    words = "of the profiled time: " if part is not None else "of the launches: "
+    return {
+        "n": number,
+        "text": line(
+            f"{words}{count}, ",
+            bold(limited_by(found.cls, found.limiter)),
+            ". The longest is ",
+            link(f"{group.first.n}", f"kernel-{group.first.n}"),
+            " ",
+            code(shorten(group.first.cells.kernel.name, 60)),
+            ".",
+        ),
+    }
+
+
+def _against(launches: Sequence[Launch]) -> list[dict[str, Any]]:
+    failed = sum(launch.cells.kernel.failed is not None for launch in launches)
+    undecided = sum(launch.diagnosis.verdict.cls == "undetermined" for launch in launches)
+    brief = sum(_short(launch) for launch in launches)
+    rows = [
+        (failed, "launches without a valid measurement; no number of them is used."),
+        (undecided, "launches that this report cannot judge: see what is missing in each."),
+        (brief, "launches under 10 µs: launching one costs about as much, so the gaps may matter more."),
+    ]
+    return [{"n": plain(f"{n:,}"), "text": line(words)} for n, words in rows]
+
+
+def _short(launch: Launch) -> bool:
+    return launch.duration is not None and launch.duration < SHORT
+
+
+def _length(launches: Sequence[Launch]) -> dict[str, Any]:
+    brief = sum(_short(launch) for launch in launches)
+    unknown = sum(launch.duration is None for launch in launches)
+    lost = line(f" The duration of {unknown:,} is unknown.") if unknown else []
+    if brief:
+        text = f"{brief:,} of {len(launches):,} launches are shorter than 10 µs: "
+        text += "clocks and shares of elapsed cycles are noisy."
+        return fact("Length", "warn", "too short", line(text) + lost)
+    if unknown == len(launches):
+        return fact("Length", "no", "unknown", line("No duration was collected."))
+    return fact("Length", "ok", "long enough", line("No launch is shorter than 10 µs.") + lost)
+
+
+def _caches() -> dict[str, Any]:
+    text = "Not recorded; ncu flushes caches before every pass by default. "
+    text += "Data that one launch leaves in L2 for the next is then read from DRAM."
+    return fact("Caches", "no", "not recorded", line(text))
+
+
+def _clocks(launches: Sequence[Launch]) -> dict[str, Any]:
+    parts = []
+    spread = 0.0
+    for id, name in (("sm_clock", "SM"), ("dram_clock", "DRAM")):
+        known = [n for launch in launches if (n := launch.cells.number(id)) is not None]
+        if known:
+            parts.append(f"{name} {numbers.span(min(known), max(known), 'hz')}")
+            spread = max(spread, max(known) / min(known) - 1 if min(known) else 0)
+    if not parts:
+        return fact("Clocks", "no", "unknown", line("No clock was collected."))
+    words = f"{'; '.join(parts)}. Clock control is not recorded; ncu locks to base by default."
+    return fact("Clocks", *(("warn", "varying") if spread > 0.05 else ("ok", "steady")), line(words))
+
+
+def _collected(launches: Sequence[Launch]) -> dict[str, Any]:
+    lacks = _lacking(launches)
+    if not lacks:
+        return fact(
+            "Collected",
+            "ok",
+            "all groups",
+            line("Throughputs, FLOPs, hit rates, stalls and samples are there."),
+        )
+    return fact(
+        "Collected",
+        "warn",
+        "in part",
+        line(bold("Not collected, in some or all launches: "), f"{listed(lacks)}."),
+    )
+
+
+def _lacking(launches: Sequence[Launch]) -> list[str]:
+    """Return the groups of counters that some good launch lacks."""
+    lacks: dict[str, None] = {}
+    for launch in launches:
+        if not launch.cells.kernel.failed:
+            lacks |= dict.fromkeys(missing(launch.cells))
+    return list(lacks)
+
+
+def _passes(launches: Sequence[Launch]) -> dict[str, Any]:
+    known = [n for launch in launches if (n := launch.cells.number("replay_passes")) is not None]
+    if not known:
+        return fact("Passes", "no", "unknown", line("The number of replay passes is not recorded."))
+    return fact(
+        "Passes",
+        "ok",
+        "counted",
+        line(f"{numbers.span(min(known), max(known), 'pass')} replay passes a launch."),
+    )
+
+
+def _values(launches: Sequence[Launch]) -> dict[str, Any]:
+    failed = [launch for launch in launches if launch.cells.kernel.failed]
+    nan = sum(not_a_number(launch.cells) for launch in launches)
+    text = line(f"{nan:,} raw values are not numbers, over all launches.")
+    if failed:
+        some = [
+            part
+            for launch in failed[:5]
+            for part in (link(str(launch.n), f"kernel-{launch.n}"), {"text": " "})
+        ]
+        return fact(
+            "Values",
+            "bad",
+            f"{len(failed):,} failed",
+            text + line(" Failed: ", *some, "…" if len(failed) > 5 else ""),
+        )
+    return fact(
+        "Values",
+        "warn" if nan else "ok",
+        f"{nan:,} missing" if nan else "complete",
+        text + line(" No launch failed."),
+    )
+
+
+def _which(launches: Sequence[Launch], file: ReportFile) -> dict[str, Any]:
+    if file.launches > len(launches):
+        text = f"{len(launches):,} of the {file.launches:,} launches in the file were chosen."
+        return fact("Which launch", "warn", "a selection", line(text))
+    return fact(
+        "Which launch",
+        "ok",
+        "all in file",
+        line(f"{len(launches):,} launches with ncu IDs from 0, in order. Kernel filters are not recorded."),
+    )
+
+
+def _rule_row(name: str, title: str, some: Sequence[tuple[RuleResult, Launch]]) -> dict[str, Any]:
+    found = [gains(rule) for rule, _ in some]
+    whole = [g for g, _ in found if g is not None]
+    part = [p for _, p in found if p is not None]
+    words = {against(rule.id, x.diagnosis.verdict.cls, x.diagnosis.verdict.limiter) for rule, x in some} - {
+        ""
+    }
+    return {
+        "name": f"{name}: {title}" if title else name,
+        "count": len(some),
+        "launches": f"{len(some):,}",
+        "gain": max(whole, default=0.0),
+        "global": numbers.span(min(whole), max(whole), "%") if whole else None,
+        "local": numbers.span(min(part), max(part), "%") if part else None,
+        "against": words.pop() if len(words) == 1 else "Differs between launches." if words else "",
+    }

@@ -1,0 +1,88 @@
+"""Where the numbers come from: file, versions, what was not recorded, and every metric."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+from ncukit.catalog import load
+from ncukit.model import Kernel, ReportFile
+from ncukit.render.cells import Cells, state
+from ncukit.render.line import Line, code, line
+from ncukit.render.words import FAMILIES, shorten
+
+NOT_RECORDED = "Not recorded in the report."
+
+
+def provenance(
+    file: ReportFile, kernels: list[Kernel], *, generated: str, command: str, version: str
+) -> list[dict[str, Any]]:
+    """Return names and lines of the list; folders of the machine that made the page are cut off."""
+    rows: list[tuple[str, Line]] = [
+        ("Report", line(code(PurePath(file.path).name), f", {file.size:,} bytes")),
+        ("sha256", line(code(file.sha256))),
+        ("Profiled with", line("The command line is not in the report.")),
+        ("Versions", line(f"ncu, CUDA and driver: {NOT_RECORDED.lower()} Shown by ncukit {version}.")),
+        ("Clock control", line(f"{NOT_RECORDED} ncu’s default is base: the SM clock is locked.")),
+        ("Cache control", line(f"{NOT_RECORDED} ncu’s default flushes all caches before every pass.")),
+        ("GPU", line(_devices(kernels))),
+    ]
+    if sections := sorted({section for kernel in kernels for section in kernel.raw.sections}):
+        rows.append(("Sections", line(", ".join(sections))))
+    if ranges := sorted({name for kernel in kernels for name in kernel.raw.nvtx}):
+        rows.append(("NVTX ranges", line(", ".join(shorten(name) for name in ranges[:20]))))
+    for warning in file.warnings:
+        rows.append(("Reading", line(warning)))
+    made = line(code(base_names(command)), f", {generated}") if command else line(generated)
+    rows.append(("This page", made))
+    return [{"name": name, "text": text} for name, text in rows]
+
+
+def base_names(command: str) -> str:
+    """Return ``command`` with every path cut to its last part.
+
+    >>> base_names("ncukit report /home/me/runs/a.ncu-rep -o out/b.html")
+    'ncukit report a.ncu-rep -o b.html'
+    """
+    return " ".join(
+        PurePath(word).name if "/" in word or "\\" in word else word for word in command.split(" ")
+    )
+
+
+def all_metrics(cells: Cells) -> dict[str, Any]:
+    """Return every metric of the catalog that this launch has, and those that it does not hold, by reason."""
+    rows = []
+    lacking: dict[str, list[str]] = {}
+    for metric in load().metrics.values():
+        value = cells.value(metric.id)
+        if value.known:
+            rows.append(
+                {
+                    "id": metric.id,
+                    "cell": cells.of(value),
+                    "quality": value.quality or "",
+                    "family": FAMILIES.get(metric.family, metric.family),
+                    "reason": "" if value.reliable else (value.reason or ""),
+                }
+            )
+        else:
+            why = (
+                "not on this GPU"
+                if state(value) == "absent"
+                else (value.reason or "not collected").split(": ")[0]
+            )
+            lacking.setdefault(why, []).append(metric.id)
+            cells.of(value)
+    return {
+        "rows": rows,
+        "lacking": [{"why": why, "ids": ids} for why, ids in sorted(lacking.items())],
+        "count": sum(len(ids) for ids in lacking.values()),
+    }
+
+
+def _devices(kernels: list[Kernel]) -> str:
+    names = {
+        f"{k.gpu or 'unknown GPU'}{f', CC {k.compute_capability}' if k.compute_capability else ''}"
+        for k in kernels
+    }
+    return "; ".join(sorted(names)) + ". UUID not recorded."

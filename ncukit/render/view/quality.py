@@ -1,0 +1,215 @@
+"""Eight facts about the measurement, each with its consequence, and one sentence that says what to trust."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ncukit.model import ReportFile
+from ncukit.render import numbers
+from ncukit.render.cells import Cells
+from ncukit.render.line import Line, bold, code, line
+from ncukit.render.words import listed, plural
+
+SHORT = 10e-6
+"""[s] Below this, clocks and percentages of elapsed cycles are noisy (METRICS, trap 1)."""
+FEW_SAMPLES = 1000
+NEAR_BOOST = 0.95
+STEADY = 0.05
+"""Share by which issued and executed instructions, of different passes, may differ."""
+
+SIGNS = {"ok": "✓", "warn": "!", "no": "–", "bad": "✗"}
+GROUPS = (
+    ("sm_throughput_pct", "throughputs"),
+    ("flops_total", "FLOPs"),
+    ("l1_hit_rate_pct", "hit rates"),
+    ("dram_read_bytes", "DRAM reads and writes"),
+    ("warps_issued_per_scheduler", "issue rate"),
+    ("warp_cycles_per_issued_instruction", "stall reasons"),
+    ("pc_samples", "stall samples"),
+    ("inst_mix_integer_pct", "instruction mix"),
+)
+"""One metric that shows whether a group of counters was collected, and what the group is called."""
+
+
+def quality(cells: Cells, file: ReportFile) -> dict[str, Any]:
+    """Return the quality box of one launch: cautions first where there are more than two."""
+    facts = [
+        _clocks(cells),
+        _caches(cells),
+        _passes(cells),
+        _values(cells),
+        _length(cells),
+        _collected(cells),
+        _samples(cells),
+        _which(cells, file),
+    ]
+    cautions = [fact for fact in facts if fact["status"] in ("warn", "bad")]
+    if len(cautions) > 2:
+        facts = cautions + [fact for fact in facts if fact not in cautions]
+    return {"sentence": line(_sentence(cells)), "facts": facts}
+
+
+def missing(cells: Cells) -> list[str]:
+    """Return the groups of counters that this launch lacks."""
+    return [name for id, name in GROUPS if not cells.value(id).known]
+
+
+def fact(name: str, status: str, word: str, text: Line) -> dict[str, Any]:
+    """Return one fact of the box, with its sign."""
+    return {"name": name, "status": status, "word": f"{SIGNS[status]} {word}", "text": text}
+
+
+def is_short(cells: Cells) -> bool:
+    """Return whether the launch is too short for its clocks to be trusted."""
+    duration = cells.number("kernel_duration")
+    return duration is not None and duration < SHORT
+
+
+def not_a_number(cells: Cells) -> int:
+    """Return how many raw metrics that were read are NaN."""
+    return sum(isinstance(v, float) and math.isnan(v) for v in cells.kernel.raw.metrics.values())
+
+
+def _sentence(cells: Cells) -> str:
+    nan = not_a_number(cells)
+    first = "Counters: complete." if not missing(cells) else "Counters: incomplete."
+    if nan:
+        first = f"Counters: {nan:,} raw values are not numbers."
+    if is_short(cells):
+        first += " Clocks and shares of elapsed cycles are noisy."
+    lacks = ["clean time", "timeline", *missing(cells)]
+    return f"{first} Missing: {listed(lacks)}."
+
+
+def _clocks(cells: Cells) -> dict[str, Any]:
+    parts: Line = []
+    shares = []
+    for domain, name in (("sm", "SM"), ("dram", "DRAM")):
+        clock, most = cells.number(f"{domain}_clock"), cells.number(f"{domain}_clock_max")
+        if clock is None:
+            parts += line(f"{name} clock ", cells[f"{domain}_clock"], ". ")
+            continue
+        parts += line(f"{name} ", cells[f"{domain}_clock"])
+        if most:
+            shares.append(clock / most)
+            parts += line(
+                " of ", cells[f"{domain}_clock_max"], f" ({100 * clock / most:.0f}{numbers.NARROW}%)"
+            )
+        parts += line(". ")
+    if not shares:
+        return fact("Clocks", "no", "unknown", parts)
+    if is_short(cells) or max(shares) > 1.05:
+        return fact("Clocks", "warn", "noisy", parts + line("Too short a kernel for a reliable clock."))
+    parts += line("Clock control is not recorded; ncu locks to base by default. Roofs use these clocks.")
+    if min(shares) < NEAR_BOOST:
+        return fact("Clocks", "warn", "below boost", parts)
+    return fact("Clocks", "ok", "near boost", parts)
+
+
+def _caches(cells: Cells) -> dict[str, Any]:
+    moved, size = cells.number("dram_bytes"), cells.number("l2_cache_size")
+    text = line("Not recorded; ncu flushes caches before every pass by default. ")
+    if moved is None or not size:
+        return fact("Caches", "no", "not recorded", text + line("Hit rates are then those of a cold start."))
+    text += line(cells["dram_bytes"], " of DRAM traffic, ", cells["l2_cache_size"], " of L2. ")
+    if moved < size:
+        return fact(
+            "Caches", "warn", "cold", text + line("The data would fit into L2: a warm run may need no DRAM.")
+        )
+    return fact("Caches", "no", "not recorded", text + line("More than L2 holds: little effect."))
+
+
+def _passes(cells: Cells) -> dict[str, Any]:
+    passes = cells.number("replay_passes")
+    if passes is None:
+        return fact("Passes", "no", "unknown", line("The number of replay passes is not recorded."))
+    text = line(cells["replay_passes"], " replay ", "pass. " if passes == 1 else "passes. ")
+    issued, executed = cells.number("inst_issued"), cells.number("inst_executed")
+    if not issued or not executed:
+        return fact("Passes", "ok", "counted", text + line("Whether they agree cannot be checked."))
+    off = abs(issued / executed - 1)
+    text += line(f"Issued and executed instructions differ by {numbers.short(100 * off, '%')}")
+    if off > STEADY:
+        return fact("Passes", "warn", "differ", text + line(": replays, or passes that ran differently."))
+    return fact("Passes", "ok", "steady", text + line(", as they should."))
+
+
+def _values(cells: Cells) -> dict[str, Any]:
+    read, nan = len(cells.kernel.raw.metrics), not_a_number(cells)
+    doubtful = [v for v in cells.kernel.metrics.values() if v.known and not v.reliable]
+    text = line(f"{nan:,} of {read:,} raw metrics read are not numbers.")
+    if nan:
+        return fact("Values", "bad" if nan > read / 10 else "warn", f"{nan:,} missing", text)
+    if doubtful:
+        some = [part for v in doubtful[:3] for part in (code(v.id), {"text": ", "})][:-1]
+        text += line(
+            f" {plural(len(doubtful), 'value')} out of range and not used: ",
+            *some,
+            "." if len(doubtful) < 4 else " …",
+        )
+        return fact("Values", "warn", f"{len(doubtful)} unreliable", text)
+    return fact("Values", "ok", "complete", text)
+
+
+def _length(cells: Cells) -> dict[str, Any]:
+    if cells.number("kernel_duration") is None:
+        return fact("Length", "no", "unknown", line("The duration is ", cells["kernel_duration"], "."))
+    text = line(cells["kernel_duration"], "; ")
+    if is_short(cells):
+        return fact(
+            "Length",
+            "warn",
+            "too short",
+            text + line("under 10 µs clocks and shares of elapsed cycles are noisy."),
+        )
+    return fact("Length", "ok", "long enough", text + line("kernels under 10 µs give noisy clocks."))
+
+
+def _collected(cells: Cells) -> dict[str, Any]:
+    lacks = missing(cells)
+    sections = len(cells.kernel.raw.sections)
+    text = line(f"{plural(sections, 'section')} in the file. " if sections else "")
+    if not lacks:
+        return fact(
+            "Collected",
+            "ok",
+            "all groups",
+            text + line("Throughputs, FLOPs, hit rates, stalls and samples are there."),
+        )
+    word = "little" if len(lacks) > 4 else "in part"
+    return fact("Collected", "warn", word, text + line(bold("Not collected: "), f"{listed(lacks)}."))
+
+
+def _samples(cells: Cells) -> dict[str, Any]:
+    count = cells.number("pc_samples")
+    if count is None:
+        return fact("Samples", "no", "none", line("No stall samples, so nothing points to an instruction."))
+    text = line(cells["pc_samples"])
+    if cells.value("pc_sampling_interval").known:
+        text += line(", one every ", cells["pc_sampling_interval"], " cycles")
+    dropped = cells.number("pc_samples_dropped_bytes")
+    if dropped:
+        return fact(
+            "Samples",
+            "warn",
+            "dropped",
+            text + line("; ", cells["pc_samples_dropped_bytes"], " of samples were lost."),
+        )
+    text += line(", none dropped." if dropped == 0 else ".")
+    if count < FEW_SAMPLES:
+        return fact("Samples", "warn", "few", text + line(" Too few to rank single instructions."))
+    return fact("Samples", "ok", "enough", text)
+
+
+def _which(cells: Cells, file: ReportFile) -> dict[str, Any]:
+    if file.launches <= 1:
+        text = "The only launch in the file. How often the program launches the kernel is not recorded."
+    else:
+        text = f"Launch {cells.launch:,} of {file.launches:,} in the file, ncu ID {cells.kernel.index:,}."
+    return fact(
+        "Which launch",
+        "no" if file.launches <= 1 else "ok",
+        "unknown" if file.launches <= 1 else "in order",
+        line(text),
+    )

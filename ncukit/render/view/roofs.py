@@ -1,0 +1,296 @@
+"""The roofline of one launch: points and roofs of the figure, and the tables that hold the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncukit.model import Diagnosis, Point, Roof
+from ncukit.render import numbers
+from ncukit.render.cells import Cell, Cells, plain
+from ncukit.render.figures import Ceiling, Figure, Mark, roofline
+from ncukit.render.line import line
+from ncukit.render.view.quality import is_short
+from ncukit.render.words import LEVELS, PRECISIONS, listed
+
+CLOCKS = {"dram": "dram", "l1": "sm", "shared": "sm", "compute": "sm"}
+"""Which clock a roof scales with; the data sheet's clock of L2 is not in a report."""
+SAME = 0.03
+"""Share by which a data sheet roof must differ from that of the run to be drawn."""
+UNITS = {"FLOP": "FLOP", "OP": "operations", "inst": "warp instructions"}
+
+
+def section(cells: Cells, diagnosis: Diagnosis) -> tuple[dict[str, Any], Figure | None]:
+    """Return the tables, checks and words of the roofline, and its figure (None without a point to draw)."""
+    roof = diagnosis.roofline
+    limiter = limiting_point(diagnosis)
+    work = _work(roof.points)
+    marks = [mark(p, p is limiter) for p in roof.points if p.intensity and p.achieved]
+    figure = roofline(marks, ceilings(cells, roof.roofs, roof.points), unit=UNITS[work])
+    tables = {
+        "figure": f"kernel-{cells.launch}-roof" if figure else "",
+        "label": _described(roof.points, limiter),
+        "sentence": line(_sentence(roof.points)),
+        "achieved": _achieved(cells, roof.points),
+        "work": {"FLOP": "FLOP", "OP": "OP", "inst": "inst"}[work],
+        "points": [_point_row(cells, p, p is limiter) for p in roof.points],
+        "roofs": [_roof_row(cells, r, roof.roofs, roof.points) for r in roof.roofs],
+        "checks": [_check(check.ok, check.message) for check in roof.checks],
+        "missing": [line(text) for text in roof.missing],
+        "caption": line(_caption(cells, roof.points)),
+    }
+    return tables, figure
+
+
+def mark(point: Point, hot: bool) -> Mark:
+    """Return ``point`` as the figure draws it."""
+    precision, color = PRECISIONS.get(point.precision, (point.precision, "--ink"))
+    level = LEVELS.get(point.level, (point.level, "●"))[0]
+    unit = rate_unit(point.precision)
+    about = "≈ " if point.quality == "estimate" else ""
+    share = "" if point.share is None else f"{about}{numbers.short(point.share, '%')}"
+    intensity = f"{about}{numbers.significant(point.intensity or 0)} {_short_unit(point.precision)}/B"
+    hover = f"{precision}, {level}: {intensity}, {numbers.short(point.achieved, unit)}"
+    if point.attainable:
+        hover += f"<br>{share} of the attainable {numbers.short(point.attainable, unit)}"
+    return Mark(
+        key=_key(point),
+        group=point.precision,
+        level=point.level,
+        x=point.intensity or 0,
+        y=point.achieved or 0,
+        attainable=point.attainable,
+        color=color,
+        label="no roof",
+        hover=hover,
+        hollow=point.quality == "estimate",
+        hot=hot,
+        name=level if point.precision == "inst" else f"{precision} {level}",
+        share=f"{share} of its roof" if share else "",
+    )
+
+
+def ceilings(cells: Cells, roofs: tuple[Roof, ...], points: tuple[Point, ...]) -> list[Ceiling]:
+    """Return the roofs of the precisions and levels used, at the clocks of the run and of the data sheet.
+
+    Launches too short for a reliable clock get data sheet roofs only, dashed.
+    """
+    drawn: list[Ceiling] = []
+    used = {p.precision for p in points} | {p.level for p in points}
+    for roof in roofs:
+        if roof.name not in used and points:
+            continue
+        run = _ceiling(roof, roof.value, "nominal " if is_nominal(roof) else "", dashed=is_nominal(roof))
+        value = sheet(cells, roof)
+        if value is None:
+            drawn.append(run)
+        elif is_short(cells):
+            drawn.append(_ceiling(roof, value, "nominal ", dashed=True))
+        else:
+            drawn.append(run)
+            if abs(value / roof.value - 1) > SAME:
+                drawn.append(_ceiling(roof, value, "data sheet ", sheet=True))
+    return drawn
+
+
+def is_nominal(roof: Roof) -> bool:
+    """Return whether the roof already stands at the advertised clock, because that of the run is noise."""
+    return roof.note.startswith("nominal")
+
+
+def sheet(cells: Cells, roof: Roof) -> float | None:
+    """Return the roof at the clock that the device advertises; None where that is unknown or the same."""
+    if is_nominal(roof):
+        return None
+    domain = CLOCKS.get("compute" if roof.kind == "compute" else roof.name)
+    if domain is None:
+        return None
+    clock, most = cells.number(f"{domain}_clock"), cells.number(f"{domain}_clock_max")
+    return roof.value * most / clock if clock and most else None
+
+
+def limiting_point(diagnosis: Diagnosis) -> Point | None:
+    """Return the point that the verdict is about: its level or its precision, nearest to the roof."""
+    limiter = diagnosis.verdict.limiter
+    some = [p for p in diagnosis.roofline.points if p.share is not None and _about(p, limiter)]
+    return max(some, key=lambda p: (p.share or 0, p.level == "dram"), default=None)
+
+
+def _about(point: Point, limiter: str | None) -> bool:
+    if limiter == "tensor":
+        return point.precision.startswith("tensor")
+    return limiter in (point.level, point.precision)
+
+
+def leading(points: tuple[Point, ...]) -> Point | None:
+    """Return the point that stands for a launch: nearest to its roof, at DRAM where that is known."""
+    some = [p for p in points if p.intensity and p.achieved]
+    return max(some, key=lambda p: (p.level == "dram", p.share or 0), default=None)
+
+
+def rate_unit(precision: str) -> str:
+    """Return the unit of the rates of ``precision``."""
+    return {"inst": "inst/s", "tensor_int8": "OP/s", "tensor_int4": "OP/s"}.get(precision, "FLOP/s")
+
+
+def _short_unit(precision: str) -> str:
+    return rate_unit(precision).removesuffix("/s")
+
+
+def _work(points: tuple[Point, ...]) -> str:
+    units = {_short_unit(p.precision) for p in points}
+    return units.pop() if len(units) == 1 else "FLOP"
+
+
+def _key(point: Point) -> str:
+    return f"{point.precision}@{point.level}"
+
+
+def _ceiling(roof: Roof, value: float, prefix: str, *, dashed: bool = False, sheet: bool = False) -> Ceiling:
+    name, color = roof_name(roof)
+    unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
+    estimate = roof.quality == "estimate"
+    rate = ("≈ " if estimate else "") + numbers.short(value, unit)
+    label = f"{prefix}{rate}" if sheet else f"{prefix}{name} {rate}"
+    slim = f"{name} {numbers.short(value)}" if roof.kind == "compute" else name
+    return Ceiling(roof.kind, name, value, label, slim, color, dashed or estimate, sheet)
+
+
+def roof_name(roof: Roof) -> tuple[str, str]:
+    """Return the name of a roof and its colour."""
+    if roof.kind == "compute":
+        name, color = PRECISIONS.get(roof.name, (roof.name, "--ink"))
+        return ("issue" if roof.name == "inst" else name), color
+    return LEVELS.get(roof.name, (roof.name, ""))[0], "--ink2"
+
+
+def _point_row(cells: Cells, point: Point, hot: bool) -> dict[str, Any]:
+    precision, color = PRECISIONS.get(point.precision, (point.precision, "--ink"))
+    level, shape = LEVELS.get(point.level, (point.level, "●"))
+    name = level if point.precision == "inst" else f"{precision}, {level}"
+    return {
+        "key": _key(point),
+        "name": name,
+        "shape": shape,
+        "color": "--hot" if hot else color,
+        "hot": hot,
+        "bytes": _cell(cells, point, "bytes", point.bytes, "byte", "Bytes moved at this level", ""),
+        "intensity": _cell(
+            cells, point, "intensity", point.intensity, "", f"{_short_unit(point.precision)} per byte",
+            "work / bytes",
+        ),
+        "attainable": _cell(
+            cells, point, "attainable", point.attainable, "", "What the roof allows at this intensity",
+            "min(peak, intensity × bandwidth)",
+        ),
+        "share": _cell(
+            cells, point, "share", point.share, "%", "Achieved share of the attainable rate",
+            "achieved / attainable × 100",
+        ),
+    }  # fmt: skip
+
+
+def _cell(
+    cells: Cells, point: Point, what: str, value: float | None, unit: str, meaning: str, formula: str
+) -> Cell | None:
+    if value is None:
+        return plain("no roof") | {"state": "missing"} if what == "attainable" else None
+    neutral = [s for s in point.sources if s in cells.kernel.metrics]
+    raw = [s for s in point.sources if s not in cells.kernel.metrics]
+    quality = "derived" if point.quality == "exact" and formula else point.quality
+    return cells.computed(
+        f"{_key(point)} {what}",
+        value,
+        unit,
+        meaning=meaning,
+        formula=formula,
+        sources=neutral,
+        raw=raw,
+        quality=quality,
+    )
+
+
+def _roof_row(cells: Cells, roof: Roof, roofs: tuple[Roof, ...], points: tuple[Point, ...]) -> dict[str, Any]:
+    name, _ = roof_name(roof)
+    unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
+    key = f"roof {roof.kind} {roof.name}"
+    value = sheet(cells, roof)
+    ridge = None
+    if roof.kind == "bandwidth" and (top := _top(roofs, points)):
+        ridge = cells.computed(
+            f"{key} ridge",
+            top.value / roof.value,
+            "",
+            meaning=f"Intensity where the {roof_name(top)[0]} roof meets this one",
+            formula="peak rate / bandwidth",
+        )
+    return {
+        "name": name,
+        "note": roof.note,
+        "run": cells.computed(
+            key, roof.value, unit, meaning=roof.note or "Roof at the clocks of the run", formula="", quality=roof.quality
+        ),
+        "sheet": None
+        if value is None
+        else cells.computed(
+            f"{key} sheet", value, unit, meaning="The same roof at the clocks that the device advertises",
+            formula="roof × advertised clock / clock of the run",
+        ),
+        "ridge": ridge,
+    }  # fmt: skip
+
+
+def _top(roofs: tuple[Roof, ...], points: tuple[Point, ...]) -> Roof | None:
+    used = {p.precision for p in points}
+    compute = [r for r in roofs if r.kind == "compute" and r.name in used]
+    return max(compute, key=lambda r: r.value, default=None)
+
+
+def _achieved(cells: Cells, points: tuple[Point, ...]) -> list[dict[str, Any]]:
+    rates = {p.precision: p for p in points if p.achieved is not None}
+    return [
+        {
+            "name": PRECISIONS.get(precision, (precision, ""))[0],
+            "cell": _cell(
+                cells, p, "achieved", p.achieved, rate_unit(precision), "Achieved rate", "work / duration"
+            ),
+        }
+        for precision, p in rates.items()
+    ]
+
+
+def _check(ok: bool | None, message: str) -> dict[str, Any]:
+    sign, status = {True: ("✓", "ok"), False: ("!", "warn"), None: ("–", "no")}[ok]
+    return {"sign": sign, "status": status, "text": line(message)}
+
+
+def _sentence(points: tuple[Point, ...]) -> str:
+    if not points:
+        return "No point can be drawn from this report."
+    if all(p.precision == "inst" for p in points):
+        return "No floating-point work is known, so the axes count warp instructions instead of FLOPs."
+    names = listed(list(dict.fromkeys(PRECISIONS.get(p.precision, (p.precision, ""))[0] for p in points)))
+    return f"Colour and label: precision ({names}). Shape: memory level. Only roofs that the kernel used."
+
+
+def _caption(cells: Cells, points: tuple[Point, ...]) -> str:
+    clocks = [
+        f"{name} {numbers.short(clock, 'hz')}"
+        for name, id in (("SM", "sm_clock"), ("DRAM", "dram_clock"))
+        if (clock := cells.number(id)) is not None
+    ]
+    at = f" ({', '.join(clocks)})" if clocks else ""
+    if is_short(cells):
+        return f"Dashed roofs at nominal clocks: those of a launch this short{at} are not reliable."
+    words = f"Solid: roofs at the clocks of the run{at}. Dashed: data sheet clocks, or an estimated peak."
+    if any(p.quality == "estimate" for p in points):
+        words += " Hollow point: estimate."
+    return words + " The short bar above a point is what its roof allows."
+
+
+def _described(points: tuple[Point, ...], limiter: Point | None) -> str:
+    """Return the text alternative of the figure."""
+    said = [p for p in points if p.share is not None]
+    if limiter is not None:
+        said = [limiter, *(p for p in said if p is not limiter)]
+    words = [f"{mark(p, False).name} reaches {p.share:.1f} percent of its roof" for p in said[:3]]
+    return f"Roofline. {'; '.join(words) or 'No share of a roof is known'}. All numbers are in the table."

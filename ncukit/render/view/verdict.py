@@ -1,0 +1,157 @@
+"""The first screen: what limits the launch, how sure that is, and the one change that would test it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncukit.model import Diagnosis, Evidence, Experiment
+from ncukit.render import commands, numbers
+from ncukit.render.cells import Cell, Cells, plain
+from ncukit.render.line import Line, bold, line, link
+from ncukit.render.view.rows import GLANCE, GLANCE_PIPES
+from ncukit.render.words import LIMITERS, ROLE, plural
+
+PIPS = {"high": 3, "medium": 2, "low": 1}
+"""Squares filled: independent measurements that agree (VISUAL: three, two, one)."""
+
+
+def verdict(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the verdict of one launch; what is missing takes the place of the evidence when undetermined."""
+    found = diagnosis.verdict
+    bars = glance(cells, found.limiter)
+    return {
+        "cls": found.cls,
+        "role": role(found.cls, found.limiter),
+        "claim": line(found.claim),
+        "deck": _deck(bars, found.cls),
+        "confidence": _confidence(diagnosis),
+        "glance": bars,
+        "evidence": [ledger(cells, e) for e in found.evidence],
+        "against": [ledger(cells, e) for e in found.against],
+        "missing": [line(text) for text in found.missing],
+        "collect": commands.collect(cells.kernel) if found.missing else "",
+        "experiment": experiment(found.experiment),
+        "region": region(cells.launch),
+    }
+
+
+def role(cls: str, limiter: str | None) -> str:
+    """Return class and limiter in words: "level: DRAM", "cause: grid too small"."""
+    return f"{ROLE.get(cls, 'limit')}: {LIMITERS.get(limiter, limiter)}" if limiter else ""
+
+
+def ledger(cells: Cells, evidence: Evidence) -> dict[str, Any]:
+    """Return one line of evidence: the number, with the counters behind it, and the words."""
+    return {"n": evidence_cell(cells, evidence), "text": line(evidence.text)}
+
+
+def evidence_cell(cells: Cells, evidence: Evidence) -> Cell:
+    """Return the number of ``evidence``; it opens its metric where that is what was quoted."""
+    value = cells.value(evidence.metric)
+    if value.known and (evidence.value is None or evidence.value == value.value):
+        return cells.of(value)
+    if evidence.value is None:
+        return cells.of(value) if evidence.metric in cells.kernel.metrics else plain(numbers.MISSING)
+    short = numbers.short(evidence.value, evidence.unit)
+    raw = cells.kernel.raw.metrics.get(evidence.metric)
+    if isinstance(evidence.value, str) or not (value.known or raw is not None):
+        return plain(short)
+    return cells.computed(
+        f"{evidence.metric} [{evidence.unit}]",
+        evidence.value,
+        evidence.unit,
+        meaning="One counter of the report" if raw is not None else f"Computed from {evidence.metric}",
+        formula="",
+        sources=[] if raw is not None else [evidence.metric],
+        quality="exact" if raw is not None else "derived",
+        raw=[evidence.metric] if raw is not None else [],
+    )
+
+
+def experiment(found: Experiment | None) -> dict[str, Any] | None:
+    """Return the next experiment; a change that reads like a diff is shown as one."""
+    if found is None:
+        return None
+    lines = found.change.splitlines()
+    diff = any(text.startswith(("+", "-")) for text in lines)
+    words = {"Why": found.why, "Expect": found.expect, "Watch": found.watch}
+    return {
+        "title": line(found.title),
+        "diff": [{"text": text, "kind": {"+": "add", "-": "del"}.get(text[:1], "f")} for text in lines]
+        if diff
+        else [],
+        "rows": [
+            {"name": name, "text": line(text)}
+            for name, text in ({} if diff else {"Change": found.change}).items()
+        ]
+        + [{"name": name, "text": line(text)} for name, text in words.items() if text],
+        "disproved": line(found.disproved_if),
+        "cost": line(found.cost),
+        "run": "\n".join(found.run),
+    }
+
+
+def region(launch: int) -> Line:
+    """Return what is known about the run around the launch: nothing, without a timeline."""
+    return line(
+        bold("Region: undetermined."),
+        " There is no timeline, so whether this kernel matters to the run is not known. ",
+        link("How to add one", f"kernel-{launch}-timeline"),
+    )
+
+
+def glance(cells: Cells, limiter: str | None) -> list[dict[str, Any]]:
+    """Return the units by share of peak [%], busiest first; the limiter is hot."""
+    units = list(GLANCE)
+    if limiter in GLANCE_PIPES:
+        id, label = GLANCE_PIPES[limiter]
+        units.append((id, label, frozenset({limiter})))
+    known = [
+        (n, id, label, limiter in means) for id, label, means in units if (n := cells.number(id)) is not None
+    ]
+    known.sort(key=lambda unit: -unit[0])
+    return [
+        {"label": label, "cell": cells[id], "bar": round(min(100.0, max(0.0, n)), 1), "hot": hot}
+        for n, id, label, hot in known
+    ]
+
+
+def _deck(bars: list[dict[str, Any]], cls: str) -> Line:
+    """Return two sentences with the numbers of the busiest units; nothing for what was not measured."""
+    if cls in ("failed", "undetermined") or len(bars) < 2:
+        return []
+    first, second = bars[0], bars[1]
+    if cls == "latency-bound":
+        return line(
+            f"No unit is at its limit: the busiest, {first['label']}, reaches ",
+            first["cell"],
+            f" of peak and the next, {second['label']}, ",
+            second["cell"],
+            ". The time goes into waiting.",
+        )
+    return line(
+        f"{first['label']} is the busiest unit with ", first["cell"], " of peak. The next, ",
+        second["label"], ", reaches ", second["cell"], ".",
+    )  # fmt: skip
+
+
+def _confidence(diagnosis: Diagnosis) -> dict[str, Any] | None:
+    found = diagnosis.verdict
+    if found.cls == "failed":
+        return None
+    if found.cls == "undetermined":
+        return {
+            "pips": 0,
+            "word": "No confidence.",
+            "text": "What is missing takes the place of the evidence.",
+        }
+    looked = (
+        plural(len(found.against), "point") + " looked for against it"
+        if found.against
+        else "nothing looked for against it"
+    )
+    return {
+        "pips": PIPS[found.confidence],
+        "word": f"{found.confidence.capitalize()} confidence.",
+        "text": f"{plural(len(found.evidence), 'measurement')} for it, {looked}.",
+    }
