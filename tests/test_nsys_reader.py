@@ -40,7 +40,7 @@ def one_kernel(**options: object) -> Builder:
     return builder
 
 
-# ---- what every version of the export says -------------------------------------------------------------
+# ---- what every version of the export says ------------------------------------------------------------
 
 
 def test_a_kernel_comes_with_its_names_place_and_configuration(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_each_processs_own_device_number_becomes_the_machines(tmp_path: Path) ->
     assert sorted(open_trace(builder.write(tmp_path / "t.sqlite")).kernels["device"].tolist()) == [0, 1]
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------
+# ---- numbers ------------------------------------------------------------
 
 
 def test_times_below_zero_are_times_like_others(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_text_that_is_not_utf8_is_no_reason_to_fail(tmp_path: Path) -> None:
     assert trace.names[int(trace.kernels["name"][0])] == "k\ufffd(int)"
 
 
-# ---- the file stays as it was ---------------------------------------------------------------------------
+# ---- the file stays as it was ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["t.sqlite", "a b.sqlite", "50%.sqlite", "what?#.sqlite", "-dash.sqlite"])
@@ -240,7 +240,7 @@ def test_a_file_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path) -> No
         folder.chmod(0o755)
 
 
-# ---- what is refused, and why ---------------------------------------------------------------------------
+# ---- what is refused, and why ------------------------------------------------------------
 
 
 def test_an_unknown_schema_is_refused_with_its_number_and_read_by_force(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_launches_without_gpu_work_mean_that_recording_failed(tmp_path: Path) ->
     )
 
 
-# ---- real files -----------------------------------------------------------------------------------------
+# ---- real files ------------------------------------------------------------
 
 VERDICTS = {
     "not-nsight-08.sqlite": "not-nsight",
@@ -458,7 +458,7 @@ def test_totals_of_a_synthetic_trace_equal_nsys_stats(nsys: Path, tmp_path: Path
     assert_equals_stats(nsys, builder.write(tmp_path / "t.sqlite"), tmp_path)
 
 
-# ---- traces made here with the real nsys -----------------------------------------------------------------
+# ---- traces made here with the real nsys ------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")

@@ -43,8 +43,8 @@ def export_sqlite(
             f"nsys export --type sqlite {report.name}, and give ncukit the .sqlite.",
             code="tool-missing",
         ) from error
-    argv = [str(tool), "export", "--type=sqlite", "--quiet=true", f"--output={target}", os.path.abspath(report)]
-    done = run(argv, timeout=TIMEOUT)
+    options = ("--type=sqlite", "--quiet=true", f"--output={target}")
+    done = run((str(tool), "export", *options, os.path.abspath(report)), timeout=TIMEOUT)
     if done.returncode == 0 and _is_sqlite(target):  # rc 0 alone proves nothing
         return
     raise _why(report, done, needed)

@@ -38,7 +38,7 @@ _MANAGED = (11, 12, 13)
 
 _FIXES: tuple[tuple[str, str | None, bool | None, str], ...] = (
     ("h2d", "pageable", None, "copy from pinned memory (pin_memory=True, cudaHostAlloc) without blocking"),
-    ("d2h", "pageable", True, "keep the values on the GPU: each small read (.item(), printing) also waits"),
+    ("d2h", "pageable", True, "keep the values on the GPU: each small read (.item(), print) also waits"),
     ("d2h", "pageable", None, "copy into pinned memory, and read it later, not right away"),
     ("h2d", "managed", None, "prefetch (cudaMemPrefetchAsync) before the kernel needs the pages"),
     ("d2h", "managed", None, "do not touch managed memory on the CPU inside the loop"),
@@ -92,21 +92,21 @@ def copies(scope: Scope, kernels: dict[int, Times]) -> tuple[CopyTime, ...]:
                 size / time * 1e9 if time else None,
                 median,
                 _hidden(part, kernels),
-                fix(direction, source if direction == "h2d" else target, median),
+                fix(direction, source if direction == "h2d" else target, len(part) > 1 and median < SMALL),
             )
         )
     return tuple(sorted(found, key=lambda copy: -copy.total))
 
 
-def fix(direction: str, host_memory: str, median_bytes: float) -> str:
-    """Return what would help copies of this direction, host memory and usual size [byte].
+def fix(direction: str, host_memory: str, small: bool) -> str:
+    """Return what would help copies of this direction and host memory; ``small`` ones are many and short.
 
-    >>> fix("h2d", "pageable", 1e6)
+    >>> fix("h2d", "pageable", False)
     'copy from pinned memory (pin_memory=True, cudaHostAlloc) without blocking'
     """
-    for way, memory, small, text in _FIXES:
+    for way, memory, size, text in _FIXES:
         fits = memory is None or host_memory.startswith(memory)
-        if way == direction and fits and small in (None, median_bytes < SMALL):
+        if way == direction and fits and size in (None, small):
             return text
     return "the trace does not say between which memories: record it with a newer nsys"
 
