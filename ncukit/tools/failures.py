@@ -47,7 +47,7 @@ _PRODUCTS = {"ncu": "NVIDIA Nsight Compute", "nsys": "NVIDIA Nsight Systems", "n
 _FRAME = re.compile(
     r"==ERROR== (An error was reported by|An error occurred while trying|Failed to profile |The app)"
 )
-_TOOL_LINE = re.compile(r"^\s*$|==(PROF|WARNING|ERROR)==|^Generat(ing|ed)\b|^\s+/\S+\.nsys-rep$|^\[\d+/\d+\] \[")
+_TOOL_LINE = re.compile(r"^\s*$|==(PROF|WARNING|ERROR)==|^Generat(ing|ed)\b|^\s+/\S+\.nsys-rep$|^\[\d/\d\]")
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)\b(: .*)?$")
 
 
