@@ -1,0 +1,40 @@
+"""What the terminal shows: the diagnosis of a file, metrics as a table, the catalog.
+
+Words, numbers and their order come from `ncukit.render.view`, as on the page; here they are set in columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncukit.model import Diagnosis, ReportFile
+from ncukit.render.text.catalog import catalog_text
+from ncukit.render.text.launch import launch_lines
+from ncukit.render.text.metrics import metrics_text
+from ncukit.render.text.terminal import Terminal
+
+__all__ = ["catalog_text", "metrics_text", "show_text"]
+
+
+def show_text(
+    file: ReportFile,
+    diagnoses: Sequence[Diagnosis],
+    *,
+    color: bool,
+    encoding: str,
+    verbose: bool = False,
+    width: int = 80,
+) -> str:
+    """Return what a terminal of ``width`` columns shows of ``file``: one launch in full, or all as a table.
+
+    ``color`` marks class and limiter; characters that ``encoding`` lacks are spelled in ASCII; ``verbose``
+    unfolds rules, checks and reasons.  No newline at the end.
+    """
+    terminal = Terminal(width, encoding, color)
+    if len(diagnoses) == 1:
+        lines = launch_lines(terminal, file, diagnoses[0], verbose=verbose)
+    else:
+        from ncukit.render.text.many import many_lines
+
+        lines = many_lines(terminal, file, diagnoses, verbose=verbose)
+    return terminal.page(lines)

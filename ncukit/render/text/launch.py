@@ -1,0 +1,92 @@
+"""One launch in full: what it is, what limits it, the next experiment, and what to trust."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.cells import cell_len
+
+from ncukit.model import Diagnosis, Kernel, ReportFile
+from ncukit.render.cells import Cells, Tips
+from ncukit.render.commands import collect, quoted, timeline
+from ncukit.render.text import sections, verdict
+from ncukit.render.text.parts import flat, number, shell
+from ncukit.render.text.terminal import Terminal, pad
+from ncukit.render.view import head
+from ncukit.render.view.quality import quality
+
+SIGNS = {"ok": "", "warn": "!", "no": "-", "bad": "!!"}
+
+
+def launch_lines(t: Terminal, file: ReportFile, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
+    """Return everything about one launch, in the order in which it is read."""
+    cells = Cells(diagnosis.kernel, Tips())
+    lines = title(t, file, cells, verbose=verbose)
+    failed = diagnosis.kernel.failed or diagnosis.verdict.cls == "failed"
+    blocks = [verdict.failure(t, cells, diagnosis)] if failed else [
+        verdict.verdict(t, cells, diagnosis),
+        verdict.experiment(t, diagnosis),
+        trust(t, quality(cells, file)["facts"], file, diagnosis.kernel, verbose=verbose),
+        sections.roofline(t, cells, diagnosis, verbose=verbose),
+        sections.stalls(t, cells, diagnosis, verbose=verbose),
+        sections.findings(t, cells, diagnosis, verbose=verbose),
+    ]  # fmt: skip
+    blocks += [sections.opinion(t, diagnosis, verbose=verbose), more(t, file)]
+    for block in blocks:
+        lines += ["", *block] if block else []
+    return lines
+
+
+def title(t: Terminal, file: ReportFile, cells: Cells, *, verbose: bool) -> list[str]:
+    """Return name, place in the file, GPU, shape, and what is known about the time."""
+    kernel = cells.kernel
+    where = f"launch {cells.launch:,} of {max(file.launches, cells.launch):,}"
+    lines = t.beside(name(t, head.heading(kernel), t.width - len(where) - 2), where)
+    if verbose and not lines[0].startswith(t.text(kernel.demangled)):
+        lines += t.wrap(t.text(kernel.demangled), first="  ", indent="    ")
+    gpu, grid, *_ = (flat(fact["text"]) for fact in t.tree(head.facts(cells)))
+    lines += t.row(gpu, f"grid {grid}")
+    duration = f"profiled {number(t.tree(cells['kernel_duration']))} (one pass, not a benchmark)"
+    lines += t.row("no valid measurement" if kernel.failed else duration, "clean time: not measured")
+    notes = [flat(t.tree(head.synthetic([kernel]))), *map(t.text, file.warnings)]
+    return lines + [line for note in notes if note for line in t.wrap(note, first="! ", indent="  ")]
+
+
+def name(t: Terminal, heading: dict[str, str], width: int) -> str:
+    """Return a kernel's name and as much of its signature as fits; a long name is cut in its middle."""
+    short = t.text(heading["name"])
+    if cell_len(short) > width - len(t.ellipsis):
+        return t.cut_middle(short, width)
+    return t.cut(short + t.text(heading["signature"]), width)
+
+
+def more(t: Terminal, file: ReportFile) -> list[str]:
+    """Return the command that shows the same with every number."""
+    return hint(t, f"ncukit report {quoted(file.path)} --open", "the same with every number")
+
+
+def hint(t: Terminal, command: str, words: str) -> list[str]:
+    """Return a command and what it shows."""
+    first, *rest = t.row(t.text(command), words)
+    return [first, *(f"    {line}" for line in rest)]
+
+
+def trust(
+    t: Terminal, facts: list[dict[str, Any]], file: ReportFile, kernel: Kernel, *, verbose: bool
+) -> list[str]:
+    """Return what to trust: what is in order on one line, then the cautions, then what is missing."""
+    facts = t.tree(facts)
+    fine = [fact["name"].lower() for fact in facts if fact["status"] == "ok"]
+    words = f"ok: {', '.join(fine)}" if fine else "nothing is beyond doubt"
+    lines = t.wrap(words, first="QUALITY  ", indent=" " * 9)
+    for fact in facts if verbose else [fact for fact in facts if fact["status"] != "ok"]:
+        word = fact["word"].split(" ", 1)[1]
+        text = flat(fact["text"]) if fact["status"] == "no" else f"{word}. {flat(fact['text'])}"
+        first = f"  {SIGNS[fact['status']]:2} {pad(fact['name'].lower(), 12)}  "
+        lines += t.wrap(text, first=first, indent=" " * len(first))
+    words = "clean time, timeline" + ("" if verbose else " (--verbose: the commands)")
+    lines += t.wrap(words, first=f"  -  {pad('missing', 12)}  ", indent=" " * 19)
+    if verbose:
+        for run in (collect(kernel), *timeline(file.path)):
+            lines += shell(t, run, " " * 19)
+    return lines

@@ -1,0 +1,113 @@
+"""The first screen: class and limiter, the claim, the busiest units, the ledger, and the next experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncukit.model import Diagnosis
+from ncukit.render.cells import Cells
+from ncukit.render.text.parts import flat, ledger, number, shell
+from ncukit.render.text.terminal import Terminal, columns, hot, pad
+from ncukit.render.view import head
+from ncukit.render.view.rows import GLANCE
+from ncukit.render.view.verdict import PIPS, role
+from ncukit.render.view.verdict import experiment as experiment_view
+from ncukit.render.view.verdict import verdict as verdict_view
+
+BAR = 32
+"""Columns of a bar beside a unit."""
+LIMIT = "<- limit"
+
+
+def verdict(t: Terminal, cells: Cells, diagnosis: Diagnosis) -> list[str]:
+    """Return what limits the launch, how sure that is, and what speaks for and against it."""
+    found = t.tree(verdict_view(cells, diagnosis))
+    lines = heading(t, diagnosis) + t.wrap(flat(found["claim"])) + [""] + glance(t, cells, found["glance"])
+    blocks = [
+        (name, [(number(e["n"]), flat(e["text"])) for e in found[key]])
+        for name, key in (("for", "evidence"), ("against", "against"))
+    ]
+    if any(rows for _, rows in blocks):
+        lines += ["", *ledger(t, blocks)]
+    if found["missing"]:
+        lines += ["", "missing to decide"]
+        for text in found["missing"]:
+            lines += t.wrap(flat(text), first="  - ", indent="    ")
+        lines += shell(t, found["collect"], "  collect   ")
+    return lines
+
+
+def heading(t: Terminal, diagnosis: Diagnosis, prefix: str = "VERDICT  ") -> list[str]:
+    """Return class, limiter and confidence on one line; class and limiter are part of the verdict."""
+    found = diagnosis.verdict
+    limiter = role(found.cls, found.limiter).replace(": ", " ", 1)
+    what = t.text(f"{found.cls}, {limiter}" if limiter else found.cls)
+    if found.cls == "failed":
+        sure = ""
+    elif found.cls == "undetermined":
+        sure = "no confidence"
+    else:
+        sure = f"confidence {found.confidence} ({PIPS[found.confidence]} of 3)"
+    first, *rest = t.beside(prefix + what, sure)
+    return [first.replace(what, hot(what), 1), *(line for line in rest if line)]
+
+
+def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
+    """Return the units by share of peak, busiest first, and the names of those that were not measured."""
+    labels = max((len(bar["label"]) for bar in bars), default=0)
+    numbers = max((len(bar["cell"]["text"]) for bar in bars), default=0)
+    lines = []
+    for bar in bars:
+        value = pad(number({**bar["cell"], "state": "exact"}), numbers, ">")
+        line = f"  {pad(bar['label'], labels)}  {t.bar(bar['bar'], BAR)}  {value}"
+        if bar["cell"]["state"] == "flagged":
+            line += f"  ! {bar['cell']['mark']}"
+        lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
+    unknown = [t.text(label) for id, label, _ in GLANCE if cells.number(id) is None]
+    if unknown:
+        lines += t.wrap(", ".join(unknown), first="  not collected: ", indent="    ")
+    return lines
+
+
+def experiment(t: Terminal, diagnosis: Diagnosis) -> list[str]:
+    """Return the one change that would test the verdict, and the result that would disprove it."""
+    found = diagnosis.verdict.experiment
+    if found is None:
+        return []
+    shown = t.tree(experiment_view(found))
+    lines = t.wrap(flat(shown["title"]), first="NEXT EXPERIMENT  ", indent=" " * 17)
+    for n, line in enumerate(shown["diff"]):
+        lines.append(t.cut(f"  {'change' if n == 0 else '':9}  {line['text']}", t.width))
+    rows = [(row["name"].lower(), flat(row["text"])) for row in shown["rows"]]
+    rows += [("disproved", flat(shown["disproved"])), ("cost", flat(shown["cost"]))]
+    for name, text in rows:
+        if text:
+            lines += t.wrap(text, first=f"  {name:9}  ", indent=" " * 13)
+    for n, run in enumerate(found.run):
+        lines += shell(t, run, f"  {'run' if n == 0 else '':9}  ")
+    return lines
+
+
+def failure(t: Terminal, cells: Cells, diagnosis: Diagnosis) -> list[str]:
+    """Return what is said in place of a verdict when the launch has no valid measurement."""
+    found = t.tree(head.failure(cells, diagnosis))
+    lines = heading(t, diagnosis) + t.wrap(f"{flat(found['claim'])}.") + t.wrap(flat(found["deck"])) + [""]
+    lines += ledger(t, [("", [(number(e["n"]), flat(e["text"])) for e in found["ledger"]])])
+    lines += ["", *t.wrap(flat(found["causes"]))]
+    lines += shell(t, found["collect"], "  try       ")
+    kept = [cells.value(id) for id in KEPT]
+    rows = [(label, cells.of(v)) for v, label in zip(kept, KEPT.values(), strict=True) if v.known]
+    if rows:
+        lines += ["", "still true, because they were known before the launch"]
+        lines += columns([(t.text(label), number(t.tree(cell))) for label, cell in rows], "<>")
+    return lines
+
+
+KEPT = {
+    "grid_size": "blocks",
+    "block_size": "threads per block",
+    "registers_per_thread": "registers per thread",
+    "waves_per_sm": "waves",
+    "theoretical_occupancy_pct": "theoretical occupancy",
+}
+"""Launch values that stay true of a failed launch: neutral id -> label."""
