@@ -11,6 +11,10 @@ from ncukit.render import labels, numbers
 from ncukit.render.labels import Box
 from ncukit.render.plot import PLOTS, Axes, Ceiling, Mark, near, ridges, rounded
 
+_BESIDE = tuple((x, y) for x in (1.0, 0.8, 0.62, 0.45) for y in ("top", "bottom"))
+"""Where the label of a ceiling may end (share of the width), below the line or above: right end first."""
+_OVER = tuple((x, y) for x in (1.0, 0.8, 0.62, 0.45) for y in ("bottom", "top"))
+
 
 def notes(
     axes: Axes, ceilings: Sequence[Ceiling], marks: Sequence[Mark], layout: str
@@ -23,10 +27,12 @@ def notes(
         taken.append(labels.marker(*axes.px(math.log10(m.x), math.log10(m.y), plot), 10))
         if m.attainable:
             taken.append(labels.marker(*axes.px(math.log10(m.x), math.log10(m.attainable), plot), 10))
+            taken.append(_upright(axes, plot, m))
     found = roof_notes(axes, ceilings, plot, taken, slim=slim)
+    taken += [_level(axes, plot, c) for c in ceilings if c.kind == "compute"]
     found += _point_labels(axes, marks, plot, taken, slim=slim)
     if not slim:
-        found += _ridge_labels(axes, ceilings, plot, taken)
+        found += _ridge_labels(axes, marks, ceilings, plot, taken)
     return [{**one, layout: True} for one in found]
 
 
@@ -43,23 +49,23 @@ def roof_notes(
 def _ceiling_labels(
     axes: Axes, ceilings: Sequence[Ceiling], plot: tuple[float, float], taken: list[Box], *, slim: bool
 ) -> list[dict[str, Any]]:
-    notes = []
+    found = []
     for c in sorted((c for c in ceilings if c.kind == "compute"), key=lambda c: (c.sheet, -c.value)):
         if slim and c.sheet:
             continue
         y = math.log10(c.value)
         text = html.escape(c.short if slim else c.label)
-        for yanchor in ("bottom", "top") if c.sheet else ("top", "bottom"):
+        for share, yanchor in _BESIDE if not c.sheet else _OVER:
+            x = axes.left + (axes.right - axes.left) * share
             shift = -1 if yanchor == "top" else 1
-            at = axes.px(axes.right, y, plot)
+            at = axes.px(x, y, plot)
             box = labels.box_of(text, at[0], at[1] + shift, "right", yanchor)
-            if not any(box.hits(other) for other in taken):
+            if box.inside(*plot) and not any(box.hits(other) for other in taken):
                 taken.append(box)
-                color = "--ink2" if c.sheet else c.color
-                label = note(axes.right, y, text, color, xanchor="right", yanchor=yanchor)
-                notes.append({**label, "yshift": shift})
+                label = note(x, y, text, "--ink2" if c.sheet else c.color, xanchor="right", yanchor=yanchor)
+                found.append({**label, "yshift": shift})
                 break
-    return notes
+    return found
 
 
 def _diagonal_labels(
@@ -73,7 +79,7 @@ def _diagonal_labels(
         start = max(axes.left, axes.bottom - v)
         end = min(max(tops) - v if tops else axes.right, axes.right)
         text = html.escape(c.short if slim else c.label)
-        placed = _along(axes, plot, taken, text, v, start, end, angle)
+        placed = _along(axes, ceilings, plot, taken, text, v, start, end, angle)
         if placed is not None:
             x, off = placed
             notes.append(
@@ -88,6 +94,7 @@ def _diagonal_labels(
 
 def _along(
     axes: Axes,
+    ceilings: Sequence[Ceiling],
     plot: tuple[float, float],
     taken: list[Box],
     text: str,
@@ -97,7 +104,8 @@ def _along(
     angle: float,
 ) -> tuple[float, float] | None:
     """Return where on the diagonal, and how far beside it [px], its label is free."""
-    for off in (11.0, -11.0):
+    sides = (-11.0, 11.0) if any(c.sheet and c.kind == "bandwidth" for c in ceilings) else (11.0, -11.0)
+    for off in sides:
         for fraction in (0.5, 0.62, 0.38, 0.74, 0.26, 0.86):
             x = start + (end - start) * fraction
             px, py = axes.px(x, x + v, plot)
@@ -115,7 +123,8 @@ def _point_labels(
     for cluster in _clusters(marks):
         m = max(cluster, key=lambda m: (m.hot, m.attainable is not None, m.level == "dram"))
         names = ", ".join(o.name for o in cluster)
-        text = f"<b>{html.escape(m.name if slim else names)}</b> {html.escape(m.share or m.label)}".rstrip()
+        share = m.share.partition(" of its")[0] if slim else m.share
+        text = f"<b>{html.escape(m.name if slim else names)}</b> {html.escape(share or m.label)}".rstrip()
         x, y = math.log10(m.x), math.log10(m.y)
         spot = labels.place(text, *axes.px(x, y, plot), taken, *plot)
         if spot is None:
@@ -126,12 +135,16 @@ def _point_labels(
 
 
 def _ridge_labels(
-    axes: Axes, ceilings: Sequence[Ceiling], plot: tuple[float, float], taken: list[Box]
+    axes: Axes,
+    marks: Sequence[Mark],
+    ceilings: Sequence[Ceiling],
+    plot: tuple[float, float],
+    taken: list[Box],
 ) -> list[dict[str, Any]]:
     notes = []
-    for name, ridge in ridges(ceilings):
-        text = html.escape(f"ridge {name} {numbers.significant(ridge)}")
-        x = math.log10(ridge)
+    for ridge in ridges(marks, ceilings):
+        text = html.escape(f"ridge {ridge.name} {numbers.significant(ridge.x)}")
+        x = math.log10(ridge.x)
         at = axes.px(x, axes.bottom, plot)
         for xanchor, shift in (("left", 4), ("right", -4)):
             box = labels.box_of(text, at[0] + shift, 2, xanchor, "bottom")
@@ -141,6 +154,19 @@ def _ridge_labels(
                 notes.append({**label, "xshift": shift, "yshift": 2})
                 break
     return notes
+
+
+def _upright(axes: Axes, plot: tuple[float, float], m: Mark) -> Box:
+    """Return the line from a point up to what its roof allows."""
+    x, low = axes.px(math.log10(m.x), math.log10(m.y), plot)
+    high = axes.px(math.log10(m.x), math.log10(m.attainable or m.y), plot)[1]
+    return Box(x - 1, min(low, high), x + 1, max(low, high))
+
+
+def _level(axes: Axes, plot: tuple[float, float], c: Ceiling) -> Box:
+    """Return the line of a ceiling across the plot."""
+    y = axes.px(axes.left, math.log10(c.value), plot)[1]
+    return Box(0, y - 1, plot[0], y + 1)
 
 
 def _clusters(marks: Sequence[Mark]) -> list[list[Mark]]:

@@ -32,7 +32,7 @@ def cloud(
     pairs.sort(key=lambda pair: -pair[1])
     axes = Axes.around([m for m, _ in pairs], ceilings)
     figure = frame(axes, unit)
-    figure["data"] = roof_traces(axes, ceilings)
+    figure["data"] = roof_traces(axes, [], ceilings)
     merged = _merged(pairs)
     if len(pairs) >= DENSE or len(merged) > MOST:
         figure["data"].append(_density([m for m, _ in pairs]))

@@ -39,7 +39,7 @@ def roofline(marks: Sequence[Mark], ceilings: Sequence[Ceiling], *, unit: str) -
         return None
     axes = Axes.around(drawn, ceilings)
     figure = frame(axes, unit)
-    figure["data"] = [*roof_traces(axes, ceilings), *_attainable(drawn), *_points(drawn)]
+    figure["data"] = [*roof_traces(axes, drawn, ceilings), *_attainable(drawn), *_points(drawn)]
     for layout in PLOTS:
         figure["layout"]["annotations"] += notes(axes, ceilings, drawn, layout)
     return figure
@@ -88,6 +88,7 @@ def _points(marks: Sequence[Mark]) -> list[dict[str, Any]]:
                     "symbol": [SHAPES[level] + ("-open" if m.hollow else "") for m in some],
                     "size": [(NESTED if has_neighbour(m, marks) else SIZES)[level] for m in some],
                     "color": colors,
+                    "opacity": 1,
                     "line": {
                         "width": [2 if m.hollow else 1.5 for m in some],
                         "color": [

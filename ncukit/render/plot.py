@@ -23,9 +23,13 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A roof: ``bandwidth`` [byte/s] is a diagonal, ``compute`` [per second] a horizontal line."""
+    """A roof: ``bandwidth`` [byte/s] is a diagonal, ``compute`` [per second] a horizontal line.
+
+    ``key`` is the precision or the level that it belongs to.
+    """
 
     kind: str
+    key: str
     name: str
     value: float
     label: str
@@ -68,7 +72,7 @@ class Axes:
     @classmethod
     def around(cls, marks: Sequence[Mark], ceilings: Sequence[Ceiling]) -> Axes:
         """Return axes that hold all points, ridges and compute roofs, with half a decade around."""
-        xs = [math.log10(m.x) for m in marks] + [math.log10(x) for _, x in ridges(ceilings)]
+        xs = [math.log10(m.x) for m in marks] + [math.log10(ridge.x) for ridge in ridges(marks, ceilings)]
         ys = [math.log10(m.y) for m in marks]
         roofs = [math.log10(c.value) for c in ceilings if c.kind == "compute"]
         tops = [*ys, *roofs, *(math.log10(m.attainable) for m in marks if m.attainable)]
@@ -146,15 +150,28 @@ def _axis(axis: dict[str, Any], low: float, high: float, title: str) -> dict[str
     }
 
 
-def ridges(ceilings: Sequence[Ceiling]) -> list[tuple[str, float]]:
-    """Return where each bandwidth roof of the run meets the highest compute roof [per byte]."""
-    top = max((c.value for c in ceilings if c.kind == "compute" and not c.sheet), default=None)
-    if top is None:
-        return []
-    return [(c.name, top / c.value) for c in ceilings if c.kind == "bandwidth" and not c.sheet]
+@dataclass(frozen=True)
+class Ridge:
+    """Where a bandwidth roof meets a compute roof: intensity ``x`` [per byte], rate ``y`` [per second]."""
+
+    name: str
+    x: float
+    y: float
 
 
-def roof_traces(axes: Axes, ceilings: Sequence[Ceiling]) -> list[dict[str, Any]]:
+def ridges(marks: Sequence[Mark], ceilings: Sequence[Ceiling]) -> list[Ridge]:
+    """Return the ridges of the roof that matters: of the limiter, else of the point nearest to its roof."""
+    lead = max(marks, key=lambda m: (m.hot, m.y / m.attainable if m.attainable else 0), default=None)
+    tops = [c for c in ceilings if c.kind == "compute" and not c.sheet and lead and c.key == lead.group]
+    return [
+        Ridge(f"{top.name}, {c.name}", top.value / c.value, top.value)
+        for top in tops
+        for c in ceilings
+        if c.kind == "bandwidth" and not c.sheet
+    ]
+
+
+def roof_traces(axes: Axes, marks: Sequence[Mark], ceilings: Sequence[Ceiling]) -> list[dict[str, Any]]:
     """Return the lines: one trace a style, with gaps, so that a figure stays small."""
     traces: dict[tuple[str, str, float], tuple[list[Any], list[Any]]] = {}
 
@@ -179,10 +196,9 @@ def roof_traces(axes: Axes, ceilings: Sequence[Ceiling]) -> list[dict[str, Any]]
             else:
                 start = max(axes.left, v - max(slopes) if slopes else axes.left)
                 add((color, dash, 1 if dash == "dash" else 2), min(start, axes.right), v, axes.right, v)
-    for _, ridge in ridges(ceilings):
-        x = math.log10(ridge)
-        top = max(math.log10(c.value) for c in ceilings if c.kind == "compute" and not c.sheet)
-        add(("var(--line2)", "dot", 1), x, axes.bottom, x, top)
+    for ridge in ridges(marks, ceilings):
+        x = math.log10(ridge.x)
+        add(("var(--line2)", "dot", 1), x, axes.bottom, x, math.log10(ridge.y))
     return [line_trace(x, y, *style) for style, (x, y) in traces.items()]
 
 

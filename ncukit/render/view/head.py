@@ -102,8 +102,8 @@ def failure(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
             " Nothing can be said about what limits the kernel.",
         ),
         "causes": line(
-            "Usual causes: the kernel failed or hung when it was replayed, device memory was too small to save "
-            "and restore, or another process held the counters."
+            "Usual causes: the kernel failed or hung when it was replayed, device memory was too small to "
+            "save and restore, or another process held the counters."
         ),
         "ledger": [
             {"n": {"text": numbers.short(n), "state": state, "tip": ""}, "text": line(words)}

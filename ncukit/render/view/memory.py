@@ -69,8 +69,8 @@ def memory(cells: Cells, limiter: str | None) -> dict[str, Any]:
     return {
         "rows": rows if known else [],
         "foot": line(
-            "Share of peak is that of the busiest part of each unit; L1/TEX counts active cycles, L2 and DRAM "
-            "elapsed ones. PCIe and NVLink counters are of the whole device."
+            "Share of peak is that of the busiest part of each unit; L1/TEX counts active cycles, L2 and "
+            "DRAM elapsed ones. PCIe and NVLink counters are of the whole device."
         ),
     }
 

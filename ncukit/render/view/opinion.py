@@ -58,9 +58,8 @@ def opinion(rules: Iterable[RuleResult], cls: str, limiter: str | None) -> dict[
     if empty:
         notes.append(f"{plural(empty, 'rule')} without text {'is' if empty == 1 else 'are'} left out.")
     if errors:
-        notes.append(
-            f"{plural(errors, 'rule')} ended in an error: {'its' if errors == 1 else 'their'} metrics are missing."
-        )
+        whose = "its" if errors == 1 else "their"
+        notes.append(f"{plural(errors, 'rule')} ended in an error: {whose} metrics are missing.")
     return {"rows": rows, "note": " ".join(notes), "sentence": SENTENCE}
 
 

@@ -33,7 +33,7 @@ def section(cells: Cells, diagnosis: Diagnosis) -> tuple[dict[str, Any], Figure 
         "achieved": _achieved(cells, roof.points),
         "work": {"FLOP": "FLOP", "OP": "OP", "inst": "inst"}[work],
         "points": [_point_row(cells, p, p is limiter) for p in roof.points],
-        "roofs": [_roof_row(cells, r, roof.roofs, roof.points) for r in roof.roofs],
+        "roofs": [_roof_row(cells, r, roof.roofs, roof.points, limiter) for r in roof.roofs],
         "checks": [_check(check.ok, check.message) for check in roof.checks],
         "missing": [line(text) for text in roof.missing],
         "caption": line(_caption(cells, roof.points)),
@@ -152,7 +152,7 @@ def _ceiling(roof: Roof, value: float, prefix: str, *, dashed: bool = False, she
     rate = ("≈ " if estimate else "") + numbers.short(value, unit)
     label = f"{prefix}{rate}" if sheet else f"{prefix}{name} {rate}"
     slim = f"{name} {numbers.short(value)}" if roof.kind == "compute" else name
-    return Ceiling(roof.kind, name, value, label, slim, color, dashed or estimate, sheet)
+    return Ceiling(roof.kind, roof.name, name, value, label, slim, color, dashed or estimate, sheet)
 
 
 def roof_name(roof: Roof) -> tuple[str, str]:
@@ -209,13 +209,15 @@ def _cell(
     )
 
 
-def _roof_row(cells: Cells, roof: Roof, roofs: tuple[Roof, ...], points: tuple[Point, ...]) -> dict[str, Any]:
+def _roof_row(
+    cells: Cells, roof: Roof, roofs: tuple[Roof, ...], points: tuple[Point, ...], limiter: Point | None
+) -> dict[str, Any]:
     name, _ = roof_name(roof)
     unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
     key = f"roof {roof.kind} {roof.name}"
     value = sheet(cells, roof)
-    ridge = None
-    if roof.kind == "bandwidth" and (top := _top(roofs, points)):
+    ridge = twin = None
+    if roof.kind == "bandwidth" and (top := _top(roofs, points, limiter)):
         ridge = cells.computed(
             f"{key} ridge",
             top.value / roof.value,
@@ -223,26 +225,23 @@ def _roof_row(cells: Cells, roof: Roof, roofs: tuple[Roof, ...], points: tuple[P
             meaning=f"Intensity where the {roof_name(top)[0]} roof meets this one",
             formula="peak rate / bandwidth",
         )
-    return {
-        "name": name,
-        "note": roof.note,
-        "run": cells.computed(
-            key, roof.value, unit, meaning=roof.note or "Roof at the clocks of the run", formula="", quality=roof.quality
-        ),
-        "sheet": None
-        if value is None
-        else cells.computed(
-            f"{key} sheet", value, unit, meaning="The same roof at the clocks that the device advertises",
+    if value is not None:
+        twin = cells.computed(
+            f"{key} sheet",
+            value,
+            unit,
+            meaning="The same roof at the clocks that the device advertises",
             formula="roof × advertised clock / clock of the run",
-        ),
-        "ridge": ridge,
-    }  # fmt: skip
+        )
+    meaning = roof.note or "Roof at the clocks of the run"
+    run = cells.computed(key, roof.value, unit, meaning=meaning, formula="", quality=roof.quality)
+    return {"name": name, "note": roof.note, "run": run, "sheet": twin, "ridge": ridge}
 
 
-def _top(roofs: tuple[Roof, ...], points: tuple[Point, ...]) -> Roof | None:
-    used = {p.precision for p in points}
-    compute = [r for r in roofs if r.kind == "compute" and r.name in used]
-    return max(compute, key=lambda r: r.value, default=None)
+def _top(roofs: tuple[Roof, ...], points: tuple[Point, ...], limiter: Point | None) -> Roof | None:
+    """Return the compute roof whose ridges matter: of the limiter, else of the point nearest to its roof."""
+    lead = limiter or max(points, key=lambda p: p.share or 0, default=None)
+    return next((r for r in roofs if r.kind == "compute" and lead and r.name == lead.precision), None)
 
 
 def _achieved(cells: Cells, points: tuple[Point, ...]) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ class Row:
     """One metric of a family.
 
     ``aside`` stands beside a number that is no percentage; ``{id}`` in it is the short text of another
-    metric, and an aside whose metric is unknown is left out.  ``when`` "used" shows the row only if it is not zero.
+    metric, and an aside whose metric is unknown is left out.  ``when`` "used" shows the row only
+    if it is not zero.
     """
 
     id: str
