@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,29 @@ REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 os.environ.update(COLUMNS="80", NO_COLOR="1", TZ="UTC")
 os.environ.setdefault("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1")
 time.tzset()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--update-golden``."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden anew instead of comparing"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with the file of that name in tests/golden; with ``--update-golden`` write it."""
+
+    def compare(name: str, text: str) -> None:
+        path = CHECKOUT / "tests" / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), (
+            f"{name} changed; if on purpose: pytest --update-golden"
+        )
+
+    return compare
 
 
 def shared_folder() -> Path:
@@ -104,3 +129,16 @@ def nvcc() -> Path:
         if (folder / "nvcc").is_file():
             return folder / "nvcc"
     pytest.skip("no nvcc: not in NCUKIT_NVCC, PATH or /usr/local/cuda*/bin")
+
+
+@pytest.fixture(scope="session")
+def run_tool() -> Callable[..., str]:
+    """Run a tool and return what it prints; the test fails when the tool does."""
+
+    def run(*argv: object) -> str:
+        words = [str(word) for word in argv]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run

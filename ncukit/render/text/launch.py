@@ -88,5 +88,5 @@ def trust(
     lines += t.wrap(words, first=f"  -  {pad('missing', 12)}  ", indent=" " * 19)
     if verbose:
         for run in (collect(kernel), *timeline(file.path)):
-            lines += shell(t, run, " " * 19)
+            lines += shell(t, run, " " * 5)
     return lines

@@ -14,6 +14,7 @@ from ncukit.render.view.findings import findings as finding_view
 from ncukit.render.view.opinion import opinion as opinion_view
 from ncukit.render.view.roofs import section
 from ncukit.render.view.stalls import stalls as stall_view
+from ncukit.render.words import plural
 
 BAR = 20
 LISTED = 2.0
@@ -78,7 +79,7 @@ def stalls(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) ->
         rows = []
         for category, states in _categories(panel["rows"]):
             if verbose or category["bar"] >= LISTED:
-                words = states if verbose or len(states) < 2 else [states[0], f"+{len(states) - 1}"]
+                words = states if verbose or len(states) < 2 else [f"{states[0]} +{len(states) - 1}"]
                 bar = t.bar(category["bar"], BAR)
                 rows.append([category["name"], category["amount"], category["share"], bar, ", ".join(words)])
         lines += [t.cut(line, t.width) for line in columns(rows, "<>><<")]
@@ -106,11 +107,13 @@ def findings(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) 
     if not rows and not skipped:
         return []
     shown = rows if verbose else rows[:SHOWN]
-    heading = f"{len(rows)} beside the verdict" if rows else "none beside the verdict"
+    heading = f"{len(rows) or 'none'} {'in all' if verbose else 'beside the verdict'}"
     if len(shown) < len(rows):
         heading += f", the first {len(shown)}"
     if skipped:
-        heading += f"; {len(skipped)} rules could not be applied" + ("" if verbose else " (--verbose: why)")
+        heading += f"; {plural(len(skipped), 'rule')} could not be applied" + (
+            "" if verbose else " (--verbose: why)"
+        )
     lines = t.wrap(heading, first="FINDINGS  ", indent=" " * 10)
     for row in shown:
         gain = row["global"] or row["local"]
@@ -129,7 +132,8 @@ def opinion(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     """Return ncu's own rules in short: global and local gains in columns of their own."""
     found = diagnosis.verdict
     view = t.tree(opinion_view(diagnosis.kernel.raw.rules, found.cls, found.limiter))
-    rows = view["rows"] if verbose else [row for row in view["rows"] if row["gain"] or row["local"]][:SHOWN]
+    rows = sorted(view["rows"], key=lambda row: not (row["gain"] or row["local"]))
+    rows = rows if verbose else [row for row in rows if row["gain"] or row["local"]][:SHOWN]
     if not rows:
         return t.wrap(view["note"], first="NCU'S RULES  ", indent=" " * 13) if view["note"] else []
     lines = t.wrap(SECOND, first="NCU'S RULES  ", indent=" " * 13)

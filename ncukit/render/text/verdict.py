@@ -15,7 +15,7 @@ from ncukit.render.view.verdict import experiment as experiment_view
 from ncukit.render.view.verdict import verdict as verdict_view
 
 BAR = 32
-"""Columns of a bar beside a unit."""
+"""Columns of a bar beside a unit, at most."""
 LIMIT = "<- limit"
 
 
@@ -56,10 +56,11 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
     """Return the units by share of peak, busiest first, and the names of those that were not measured."""
     labels = max((len(bar["label"]) for bar in bars), default=0)
     numbers = max((len(bar["cell"]["text"]) for bar in bars), default=0)
+    room = min(BAR, t.width - labels - numbers - len(LIMIT) - 8)
     lines = []
     for bar in bars:
         value = pad(number({**bar["cell"], "state": "exact"}), numbers, ">")
-        line = f"  {pad(bar['label'], labels)}  {t.bar(bar['bar'], BAR)}  {value}"
+        line = f"  {pad(bar['label'], labels)}  {t.bar(bar['bar'], room)}  {value}"
         if bar["cell"]["state"] == "flagged":
             line += f"  ! {bar['cell']['mark']}"
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
