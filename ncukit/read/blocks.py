@@ -26,6 +26,8 @@ _WIRE = {_SOURCES: 0, 3: 2, 4: 2, _PAYLOAD: 0, 6: 2} | dict.fromkeys(_RESULTS, 0
 # Every block header seen so far begins with NumSources, NumResults, then session details or string table.
 _FIRST = 0x08
 _BLOCK = re.compile(rb"\x08[\x00-\x7f]\x10[\x00-\x7f][\x1a\x22]")
+# A metric's name, as the sections of a result spell it: what follows a report without one is not part of it.
+_CONTENT = re.compile(rb"[a-z0-9]__[a-z0-9_]+\.(?:sum|avg|max|min|pct|ratio)")
 _SCAN = 1 << 26
 
 
@@ -72,7 +74,7 @@ def walk(file: BinaryIO, start: int, size: int) -> Part:
         if not found or not complete:
             if (next_block := _next_block(file, pos + 1, size)) is not None:
                 raise Fault("report-damaged", f"is damaged: {here} is no block, but byte {next_block} is one")
-            if not blocks:
+            if not results or _CONTENT.search(_at(file, pos, _SCAN)):
                 raise Fault("report-damaged", f"is damaged: {here} has no readable header")
             break
         announced = found.get(_SOURCES, 0), sum(found.get(field, 0) for field in _RESULTS)

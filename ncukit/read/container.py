@@ -59,6 +59,11 @@ class Container:
         """Whether the file is exactly one report."""
         return self.sound_size == self.size
 
+    @property
+    def direct(self) -> bool:
+        """Whether the native reader opens the file where it lies: whole, and named for what it is."""
+        return self.whole and self.path.name.endswith(".ncu-repz") == (self.kind == "ncu-repz")
+
 
 def check(path: str | Path) -> Container:
     """Return the container of the report at ``path``.
@@ -89,8 +94,7 @@ def readable_files(container: Container) -> Iterator[tuple[Path, ...]]:
     Raises:
         OSError: there is no room for the copies.
     """
-    named_compressed = container.path.name.endswith(".ncu-repz")
-    if container.whole and named_compressed == (container.kind == "ncu-repz"):
+    if container.direct:
         yield (container.path,)
         return
     import tempfile

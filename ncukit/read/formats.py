@@ -20,7 +20,7 @@ class Format(NamedTuple):
 _NSYS = "Give ncukit the .ncu-rep that ncu wrote; a timeline goes with --timeline, beside a report."
 _UNPACK = "Unpack it first: {0}"
 _NOT_OURS = "Give ncukit the .ncu-rep that `ncu -o NAME` wrote."
-_CSV = "`ncukit metrics` reads what ncu prints; everything else needs the .ncu-rep it was made from."
+_CSV = "No launch with metrics is in it: give ncukit the .ncu-rep, or what `ncu --page raw --csv` prints."
 _HTML = "A login or preview page was saved instead of the report: download the raw file."
 
 BINARY = (
@@ -61,8 +61,8 @@ TEXT_STARTS = (
 )
 # Looked for anywhere in the head.
 TEXT_PARTS = (
-    Format("CSV text that ncu printed, not a report", _CSV, b'"kernel name"'),
-    Format("CSV text that ncu printed, not a report", _CSV, b"kernel name,"),
+    Format("CSV text, not a report", _CSV, b'"kernel name"'),
+    Format("CSV text, not a report", _CSV, b"kernel name,"),
     Format("the output of nvprof", _NOT_OURS, b"==nvprof=="),
     Format(
         "what ncu printed on the terminal, not the report",

@@ -82,12 +82,14 @@ def _result(action: Any, index: int, wanted: Wanted) -> Plain:
         _take(metrics, name, action.metric_by_name(name))
         members = metrics.get(name)
         if isinstance(members, str):
+            if not members.isprintable():
+                raise ValueError(f"{name} is not text")
             for member in {m.strip() for m in members.split(",")} - metrics.keys():
                 _take(metrics, member, action.metric_by_name(member))
     plain: Plain = {
         "index": index,
         "names": [
-            action.name(kind) or ""
+            _text(action.name(kind) or "")
             for kind in (action.NameBase_FUNCTION, action.NameBase_DEMANGLED, action.NameBase_MANGLED)
         ],
         "workload": WORKLOADS.get(action.workload_type(), "unknown"),
@@ -105,7 +107,8 @@ def _result(action: Any, index: int, wanted: Wanted) -> Plain:
     if wanted.nvtx:
         plain["nvtx"] = _nvtx(action.nvtx_state())
     if wanted.sources:
-        plain["source_files"] = dict(action.source_files())
+        files = dict(action.source_files())
+        plain["source_files"] = {_text(file): _text(content) for file, content in files.items()}
     if wanted.sass != "none":
         plain.update(_code(action, plain["instances"], wanted))
     return plain
@@ -113,7 +116,12 @@ def _result(action: Any, index: int, wanted: Wanted) -> Plain:
 
 def _take(metrics: dict[str, Any], name: str, metric: Any) -> None:
     if metric is not None and (value := metric.value()) is not None:
-        metrics[name] = value
+        metrics[name] = _text(value) if isinstance(value, str) else value
+
+
+def _text(text: str) -> str:
+    """Return text that can be written anywhere: the library hands out what is no UTF-8 as surrogates."""
+    return text if text.isprintable() else text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _instances(metric: Any) -> list[list[Any]]:
@@ -134,8 +142,8 @@ def _rule(rule: Plain) -> Plain:
         "messages": [
             [
                 MESSAGES.get(message.get("type", 0), "none"),
-                message.get("title", ""),
-                message.get("message", ""),
+                _text(message.get("title", "")),
+                _text(message.get("message", "")),
             ]
         ],
         "speedup": speedup.get("speedup") if kind else None,
@@ -151,7 +159,7 @@ def _nvtx(state: Any) -> list[str]:
     for id in state.domains():
         domain = state.domain_by_id(id)
         ranges += [*domain.push_pop_ranges(), *domain.start_end_ranges()]
-    return ranges
+    return [_text(range) for range in ranges]
 
 
 def _code(action: Any, instances: dict[str, list[list[Any]]], wanted: Wanted) -> Plain:
@@ -167,7 +175,9 @@ def _code(action: Any, instances: dict[str, list[list[Any]]], wanted: Wanted) ->
     if wanted.sass == "half":
         return {"sass": [row for row in sass if is_half(row[1])]} if sass else {}
     lines = [
-        [pc, info.file_name(), info.line()] for pc in pcs if (info := action.source_info(pc)) is not None
+        [pc, _text(info.file_name()), info.line()]
+        for pc in pcs
+        if (info := action.source_info(pc)) is not None
     ]
     return {"sass": sass or None, "lines": lines}
 

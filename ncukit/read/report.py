@@ -43,7 +43,7 @@ class Source:
         else:
             self._container = check(self.path)
             self.warnings = self._container.warnings
-            if isolate and self._container.whole:
+            if isolate and self._container.direct:
                 self._reader = child.Reader(self.path)  # it parses while the caller gets ready
 
     def launches(self, wanted: Wanted) -> Iterator[RawKernel]:
@@ -71,10 +71,14 @@ class Source:
             raise self._damaged(f"the reader found {found} of {announced or 'its'} results")
 
     def _results(self, file: str, wanted: Wanted) -> Iterator[native.Plain]:
-        if not self.isolate:
-            return native.results(native.load(file), wanted)
-        reader, self._reader = self._reader, None
-        return (reader or child.Reader(file)).results(wanted)
+        if self.isolate:
+            reader, self._reader = self._reader, None
+            yield from (reader or child.Reader(file)).results(wanted)
+            return
+        try:
+            yield from native.results(native.load(file), wanted)
+        except (TypeError, ValueError, RuntimeError) as exc:  # what the bindings raise on damaged content
+            raise self._damaged(f"{type(exc).__name__}: {exc}") from exc
 
     def described(self, launches: int) -> ReportFile:
         """Return the file's size and hash, for the provenance of a page."""
