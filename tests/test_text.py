@@ -289,7 +289,7 @@ def test_nothing_collected_is_said_in_words() -> None:
     assert "missing to decide\n  - FLOPs: section InstructionStats" in text
     assert "ncu --set full" in text
     assert "STALLS  Not collected." in text
-    assert "not collected: DRAM, L2, L1/TEX" in text
+    assert "not collected: DRAM; L2; L1/TEX" in text
     assert "unknown" in text.split("\n")[1]
     assert " 0.0 %" not in text
     assert " 0 %" not in text

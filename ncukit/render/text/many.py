@@ -79,7 +79,7 @@ def _table(t: Terminal, launches: Sequence[Launch], rows: Sequence[Group], *, ve
             shown, totals, numbers.together(totals, "s"), numbers.together(medians, "s"), strict=True
         )
     ]  # fmt: skip
-    unit, unit_of_median = numbers.scale(totals, "s"), numbers.scale(medians, "s")
+    unit, unit_of_median = (numbers.scale(x, "s") if any(x) else "" for x in (totals, medians))
     heads = [
         ["launch", "duration", "share", "limit", ""],
         ["", unit, "%", "", ""],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ncukit.model import Diagnosis
@@ -133,7 +134,7 @@ def opinion(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     found = diagnosis.verdict
     view = t.tree(opinion_view(diagnosis.kernel.raw.rules, found.cls, found.limiter))
     rows = sorted(view["rows"], key=lambda row: not (row["gain"] or row["local"]))
-    rows = rows if verbose else [row for row in rows if row["gain"] or row["local"]][:SHOWN]
+    rows = rows if verbose else _once(row for row in rows if row["gain"] or row["local"])[:SHOWN]
     if not rows:
         return t.wrap(view["note"], first="NCU'S RULES  ", indent=" " * 13) if view["note"] else []
     lines = t.wrap(SECOND, first="NCU'S RULES  ", indent=" " * 13)
@@ -148,6 +149,11 @@ def opinion(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     notes = [f"{rest} more (--verbose)."] if rest else []
     notes += [view["note"]] if verbose and view["note"] else []
     return lines + [line for note in notes for line in t.wrap(note, first="  ", indent="  ")]
+
+
+def _once(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return ``rows`` without those that read the same but for their message."""
+    return list({(row["name"], row["global"], row["local"]): row for row in rows}.values())
 
 
 def _stance(against: str) -> str:

@@ -66,7 +66,7 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
     unknown = [t.text(label) for id, label, _ in GLANCE if cells.number(id) is None]
     if unknown:
-        lines += t.wrap(", ".join(unknown), first="  not collected: ", indent="    ")
+        lines += t.wrap("; ".join(unknown), first="  not collected: ", indent="    ")
     return lines
 
 
