@@ -44,8 +44,10 @@ CODES = (
 """The codes that scripts may rely on.  What fits none of them has ``tool-failed``."""
 
 _PRODUCTS = {"ncu": "NVIDIA Nsight Compute", "nsys": "NVIDIA Nsight Systems", "nvcc": "the CUDA toolkit"}
+# Errors that only frame a cause, or follow from it.
 _FRAME = re.compile(
-    r"==ERROR== (An error was reported by|An error occurred while trying|Failed to profile |The app)"
+    "==ERROR== (An error was reported by|An error occurred while trying|Failed to profile |The application "
+    "returned|Failed to create report)"
 )
 _TOOL_LINE = re.compile(r"^\s*$|==(PROF|WARNING|ERROR)==|^Generat(ing|ed)\b|^\s+/\S+\.nsys-rep$|^\[\d/\d\]")
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)\b(: .*)?$")

@@ -96,7 +96,8 @@ def _table(o: NcuOptions) -> tuple[tuple[str, Sequence[str], bool], ...]:
     """Return (option, its values, whether it must exist); the value "" stands for none."""
     default = NcuOptions(o.target, o.output)
     count = [] if o.count is None else [str(o.count)]
-    folders = [",".join(o.source_folders)] if o.source_folders and o.import_source else []
+    source = o.import_source and "range" not in o.replay_mode  # which ncu refuses for ranges
+    folders = [",".join(o.source_folders)] if o.source_folders and source else []
     return (
         ("--config-file", ["off"], False),  # since 2023.1; a user's file changes sets, clocks, filters
         ("--target-processes", [o.target_processes], True),  # default changed in 2023.3
@@ -110,7 +111,7 @@ def _table(o: NcuOptions) -> tuple[tuple[str, Sequence[str], bool], ...]:
         ("--section", o.sections, True),
         ("--metrics", [",".join(o.metrics)] if o.metrics else [], True),
         ("--apply-rules", ["yes" if o.rules else "no"], False),
-        ("--import-source", ["yes" if o.import_source else "no"], False),
+        ("--import-source", ["yes" if source else "no"], False),
         ("--source-folders", folders, False),
         ("--rename-kernels", ["off"], False),  # since 2025: names in the report as in the binary
         ("--kernel-name-base", [o.kernel_base], True),
@@ -136,6 +137,8 @@ def _check(o: NcuOptions) -> None:
         raise UsageError(f"{o.skip} launches cannot be skipped", "give 0 or more")
     if o.kill and o.count is None:
         raise UsageError("kill ends the program after the last launch, so it needs a count", "give a count")
+    if o.kernel and "range" in o.replay_mode:
+        raise UsageError("ncu profiles ranges whole: a kernel filter does not apply", "leave one of them out")
     if o.graph_profiling == "graph" and o.replay_mode != "kernel":
         raise UsageError("ncu profiles graphs only with kernel replay", "leave the replay mode out")
 

@@ -21,6 +21,8 @@ from ncukit.tools.run import run
 TIMEOUT = 30.0  # [s]
 OLDEST = {"ncu": (2021, 1), "nsys": (2021, 4), "nvcc": (11, 0)}
 """Older ones lack what ncukit cannot do without: ncu -k NAME, .nsys-rep, C++17."""
+FORMAT = 2
+"""Raised when answers are read otherwise than before: older ones in the cache then do not count."""
 COMMANDS = {"ncu": ("",), "nsys": ("profile", "export"), "nvcc": ()}
 """The commands of a tool that have options of their own; "" where the tool has no commands."""
 
@@ -96,7 +98,7 @@ def remembered(
     tool, path, version, what = key
     real = path.resolve()
     stat = real.stat()
-    identity = json.dumps([str(real), stat.st_size, stat.st_mtime_ns, version, what])
+    identity = json.dumps([FORMAT, str(real), stat.st_size, stat.st_mtime_ns, version, what])
     file = (
         cache_folder(environ) / "tools" / f"{tool}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
     )
