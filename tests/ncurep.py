@@ -308,13 +308,21 @@ def _source(n: int, code: Code, mangled: str, device: Device) -> Any:
         source.SourceFiles.Files.add(FileName=name, Content=text)
     if code.cubin:
         source.RelocationData.Functions.add(
-            SymbolName=mangled, Address=code.address, SymbolIndex=symbol_index(code.cubin, mangled)
+            SymbolName=mangled, Address=code.address, SymbolIndex=symbol(code.cubin, mangled).index
         )
     return source
 
 
-def symbol_index(elf: bytes, name: str) -> int:
-    """Return the index of ``name`` in the symbol table of a 64-bit little-endian ELF file, such as a cubin.
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol of an ELF file: its index in the symbol table, and its size [byte]."""
+
+    index: int
+    size: int
+
+
+def symbol(elf: bytes, name: str) -> Symbol:
+    """Return ``name`` in the symbol table of a 64-bit little-endian ELF file, such as a cubin.
 
     Raises:
         KeyError: there is no such symbol.
@@ -327,9 +335,10 @@ def symbol_index(elf: bytes, name: str) -> int:
             continue
         strings = sections[link][4]
         for i in range(length // each):
-            at = strings + struct.unpack_from("<I", elf, offset + i * each)[0]
+            label, _, _, _, _, bytes_ = struct.unpack_from("<IBBHQQ", elf, offset + i * each)
+            at = strings + label
             if elf[at : elf.index(b"\0", at)] == name.encode():
-                return int(i)
+                return Symbol(i, bytes_)
     raise KeyError(name)
 
 

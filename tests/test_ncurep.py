@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import subprocess
 from pathlib import Path
 
 import ncu_report
@@ -133,8 +132,8 @@ def test_header_version_can_be_any():
     assert report_bytes([SUM], session=Session(version=8))[4:10] == b"\x02\0\0\0\x08\x08"
 
 
-def test_ncu_reads_the_same(report, ncu):
-    rows = table(ncu, report, "--page", "raw", "--print-units", "base")
+def test_ncu_reads_the_same(report, ncu, run_tool):
+    rows = table(run_tool, ncu, report, "--page", "raw", "--print-units", "base")
     first, second = rows
     assert first["Kernel Name"] == COPY.demangled
     assert (first["Grid Size"], first["Block Size"]) == ("(128, 2, 1)", "(256, 1, 1)")
@@ -144,19 +143,19 @@ def test_ncu_reads_the_same(report, ncu):
     assert float(second["gpu__time_duration.sum"].replace(",", "")) == 2.5e6
 
 
-def test_ncu_shows_sections_and_rules(report, ncu):
-    details = run(ncu, "--import", report, "--page", "details")
+def test_ncu_shows_sections_and_rules(report, ncu, run_tool):
+    details = run_tool(ncu, "--import", report, "--page", "details")
     assert "Section: GPU Speed Of Light Throughput" in details
     assert "Duration" in details
     assert "Nothing is busy." in details
     assert "25.5" in details
 
 
-def test_code_is_disassembled_and_correlated(tmp_path, nvcc, ncu):
+def test_code_is_disassembled_and_correlated(tmp_path, nvcc, ncu, run_tool):
     source = "__global__ void scale(float *x) {\n    x[threadIdx.x] *= 2;\n}\n"
     (tmp_path / "scale.cu").write_text(f'#line 1 "/src/scale.cu"\n{source}')
     cubin = tmp_path / "scale.cubin"
-    run(nvcc, "-cubin", "-arch=sm_90", "-lineinfo", "-o", cubin, tmp_path / "scale.cu")
+    run_tool(nvcc, "-cubin", "-arch=sm_90", "-lineinfo", "-o", cubin, tmp_path / "scale.cu")
     code = Code(cubin.read_bytes(), {"/src/scale.cu": source}, PC)
     launch = Launch("scale(float *)", mangled="_Z5scalePf", code=code)
     path = write_report(tmp_path / "scale.ncu-rep", [launch, launch], GPU)
@@ -168,17 +167,13 @@ def test_code_is_disassembled_and_correlated(tmp_path, nvcc, ncu):
         where = action.source_info(store)
         assert (where.file_name(), where.line()) == ("/src/scale.cu", 2)
         assert action.source_files()["/src/scale.cu"] == source
-    assert any("STG" in line for line in run(ncu, "--import", path, "--page", "source", "--csv").splitlines())
+    assert any(
+        "STG" in line for line in run_tool(ncu, "--import", path, "--page", "source", "--csv").splitlines()
+    )
 
 
-def run(*argv) -> str:
-    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def table(ncu, path, *options) -> list[dict[str, str]]:
+def table(run_tool, ncu, path, *options) -> list[dict[str, str]]:
     """Return the rows of ncu's CSV, without the row of units."""
-    text = run(ncu, "--import", path, "--csv", *options)
+    text = run_tool(ncu, "--import", path, "--csv", *options)
     _, *rows = csv.DictReader(io.StringIO(text))
     return rows

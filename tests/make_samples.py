@@ -1,0 +1,59 @@
+"""Write the sample reports:  python -m tests.make_samples [FOLDER]
+
+The same sources give the same bytes, on every machine: the model has no randomness, and the compiled kernels
+are committed beside it.  ``reports/samples`` is the default folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.ncurep import Code, Launch, Session, report_bytes
+from tests.synthetic import rules
+from tests.synthetic.compile import CODE, source_path
+from tests.synthetic.counters import metrics
+from tests.synthetic.kernels import SAMPLES, Sample
+from tests.synthetic.model import Kernel, Model
+from tests.synthetic.source import CODE_ADDRESS
+
+SAMPLES_FOLDER = Path(__file__).resolve().parents[1] / "reports" / "samples"
+
+
+def launch(kernel: Kernel, codes: dict[str, Code]) -> Launch:
+    """Return what a report holds of ``kernel``; ``codes`` keeps code that launches share."""
+    model = Model(kernel)
+    if kernel.mangled not in codes:
+        text = (CODE / f"{kernel.file}.cu").read_text()
+        cubin = (CODE / f"{kernel.file}.cubin").read_bytes()
+        codes[kernel.mangled] = Code(cubin, {source_path(kernel.file): text}, CODE_ADDRESS)
+    return Launch(
+        kernel.demangled,
+        kernel.grid,
+        kernel.block,
+        metrics(model),
+        mangled=kernel.mangled,
+        ranges=kernel.ranges,
+        code=codes[kernel.mangled],
+        sections=rules.sections(),
+        rules=rules.results(model),
+    )
+
+
+def sample_bytes(sample: Sample) -> bytes:
+    """Return the report of ``sample``."""
+    codes: dict[str, Code] = {}
+    launches = [launch(kernel, codes) for kernel in sample.launches]
+    session = Session(app=sample.name, cmdline=f"synthetic: {sample.about}")
+    return report_bytes(launches, sample.launches[0].gpu.device, session)
+
+
+def main(folder: Path = SAMPLES_FOLDER) -> None:
+    """Write every sample into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for sample in SAMPLES:
+        (folder / f"{sample.name}.ncu-rep").write_bytes(sample_bytes(sample))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
