@@ -1,0 +1,62 @@
+"""What steps and rules ask of one launch: numbers by id, unit shares, stall states, the shape of the launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncukit.diagnose.shares import Shares, measure
+from ncukit.diagnose.waits import Waits, waits
+from ncukit.model import Kernel
+
+TINY = 5e-6
+"""[s] A launch this short measures launch latency and nothing else."""
+
+SHORT = 15e-6
+"""[s] Up to here ramp-up and drain are a visible part of the launch."""
+
+STEADY = 20e-6
+"""[s] From here on a rate is that of the kernel, not of its start and end."""
+
+WARP_SPECIALISED_BLOCKS = 1
+"""Resident blocks per SM of the usual warp-specialised kernel."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One launch as the diagnosis sees it; unreliable values are unknown here."""
+
+    kernel: Kernel
+    shares: Shares
+    waits: Waits | None
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> Facts:
+        """Return the facts about ``kernel``."""
+        return cls(kernel, measure(kernel), waits(kernel))
+
+    def number(self, id: str) -> float | None:
+        """Return metric or signal ``id`` as a number that may be used, else None."""
+        return self.kernel.number(id)
+
+    def at_least(self, id: str, limit: float) -> bool:
+        """Return whether ``id`` is known and at least ``limit``."""
+        value = self.kernel.number(id)
+        return value is not None and value >= limit
+
+    def below(self, id: str, limit: float) -> bool:
+        """Return whether ``id`` is known and below ``limit``."""
+        value = self.kernel.number(id)
+        return value is not None and value < limit
+
+    @property
+    def warp_specialised(self) -> bool:
+        """Whether producer and consumer warps split the work (mbarriers, warp-group or tcgen05 MMA).
+
+        Few resident warps are the design of such a kernel, not its fault.
+        """
+        return any(self.at_least(id, 1) for id in ("mbarrier_inst", "warpgroup_mma_inst", "tma_load_bytes"))
+
+    @property
+    def on_fabric(self) -> bool:
+        """Whether L2 counts traffic between its two halves as well (GA100, GH100)."""
+        return self.number("compute_capability") in (80, 90)

@@ -1,0 +1,272 @@
+"""How full each unit of the GPU was: the ruler of the elimination.
+
+DRAM and L2 are judged against elapsed time, units inside the SM against the time an SM had work, so that idle
+SMs do not hide a full pipe.  The maxima of ncu (``sm__throughput`` and the like) are never taken for a unit: their
+members are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncukit.catalog.units import Unit, load_units
+from ncukit.model import Kernel
+
+SAME = 3.0
+"""[points] Below this a maximum and its largest known member are the same measurement."""
+
+TENSOR_WITHOUT_OPCODES = 20.0
+"""[%] Tensor-pipe use that constant loads (HFMA2.MMA) never reach: proof of an MMA where opcodes are missing."""
+
+HEAVY_LEAD = 10.0
+"""[points] The heavy half of the FMA pipe this far above the mean of both halves runs IMAD, not FP32."""
+
+MOSTLY = 50.0
+"""[%] From here on a pipe that runs several types is named after this one."""
+
+FP32_IS_IDLE = 0.2
+"""Achieved FP32 rate over FMA-pipe use below which the pipe runs IMAD: plain FADD would still give 0.5."""
+
+BUSY = ("alu", "fp64", "fp16", "xu", "lsu", "issue")
+TENSOR_TYPES = ("fp16", "bf16", "tf32", "fp8", "fp4", "int8", "fp64")
+COMPUTE_UNITS = ("int", "fp32", "fp64", "fp16", "xu", "tensor")
+"""Units that are pipes of arithmetic."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """One unit: ``percent`` of peak as it is judged, ``elapsed`` [%] of the whole time, and what says so.
+
+    ``metric`` and ``value`` are the quoted evidence; ``name`` says which part of the unit leads.
+    """
+
+    unit: Unit
+    percent: float
+    elapsed: float
+    metric: str
+    value: float
+    name: str
+
+    @property
+    def fullness(self) -> float:
+        """Share of what the best kernels get out of this unit [%]."""
+        return 100 * self.percent / self.unit.reach
+
+    @property
+    def full(self) -> bool:
+        """Whether the unit counts as full."""
+        return self.percent >= self.unit.full
+
+
+@dataclass(frozen=True)
+class Shares:
+    """All units that the report speaks of; ``sm_side`` and ``memory_side`` say whether a side is covered."""
+
+    units: dict[str, Share]
+    sm_side: bool
+    memory_side: bool
+
+    def get(self, unit: str) -> float | None:
+        """Return how full ``unit`` was [%], or None when the report does not say."""
+        share = self.units.get(unit)
+        return None if share is None else share.percent
+
+    def ranked(self) -> list[Share]:
+        """Return the units that can limit a kernel, fullest first; at a tie the one that is named first."""
+        return sorted((s for s in self.units.values() if s.unit.cls), key=lambda s: -s.fullness)
+
+    @property
+    def top(self) -> float:
+        """Share of the busiest unit [%]; 0 when no unit was measured."""
+        return max((s.percent for s in self.units.values() if s.unit.cls), default=0.0)
+
+
+def measure(kernel: Kernel) -> Shares:
+    """Return how full every unit was that the report speaks of.
+
+    >>> from ncukit.model import RawKernel, Value
+    >>> k = Kernel("", RawKernel(0, "f", "f", "f"), {"dram_throughput_pct": Value("dram_throughput_pct", 91.5, "%")})
+    >>> measure(k).get("dram")
+    91.5
+    """
+    return _Ruler(kernel).shares()
+
+
+class _Ruler:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.number = kernel.number
+        self.table = load_units()
+        active = self.number("sm_active_pct")
+        self.active = active / 100 if active else 1.0
+        cc = self.number("compute_capability")
+        self.cc = None if cc is None else int(cc)
+        self.found: dict[str, Share] = {}
+        self.members = self._members()
+
+    def _members(self) -> dict[str, tuple[float, str, str]]:
+        """Return per unit its largest member: (percent of elapsed time, raw name, what it is)."""
+        best: dict[str, tuple[float, str, str]] = {}
+        for breakdown in ("sm_throughput_pct", "memory_throughput_pct"):
+            for raw, percent in self.kernel.breakdowns.get(breakdown, ()):
+                member = self.table.member(raw)
+                if member is not None:
+                    scaled = percent * member.scale(self.cc)
+                    if scaled > best.get(member.unit, (-1.0,))[0]:
+                        best[member.unit] = (scaled, raw, member.name)
+        return best
+
+    def add(self, unit: str, percent: float, metric: str, *, value: float | None = None, name: str = "") -> None:
+        """Note that ``unit`` is ``percent`` full, in its own terms (active cycles inside the SM)."""
+        entry = self.table.units[unit]
+        elapsed = percent * self.active if entry.scope == "sm" else percent
+        self.found[unit] = Share(
+            entry, percent, elapsed, metric, percent if value is None else value, name or entry.label
+        )
+
+    def first(self, *ids: str) -> tuple[str, float] | None:
+        """Return the first of ``ids`` that is known, with its value."""
+        return next(((id, value) for id in ids if (value := self.number(id)) is not None), None)
+
+    def shares(self) -> Shares:
+        self.dram()
+        self.l2()
+        self.pipes()
+        self.tensor()
+        self.l1()
+        sm_side = any(self.number(id) is not None for id in ("sm_throughput_pct", "issue_busy_pct", "alu_busy_pct"))
+        memory_side = self.number("memory_throughput_pct") is not None or (
+            "dram" in self.found and ("l1" in self.found or "shared" in self.found or "l2" in self.found)
+        )
+        self.leftovers()
+        return Shares(self.found, sm_side, memory_side)
+
+    def dram(self) -> None:
+        if hit := self.first("dram_throughput_pct", "roofline_dram_pct"):
+            self.add("dram", hit[1], hit[0])
+            return
+        read, write = self.number("dram_read_pct"), self.number("dram_write_pct")
+        if read is not None and write is not None:
+            self.add("dram", read + write, "dram_read_pct" if read >= write else "dram_write_pct", value=max(read, write))
+        elif read is not None and read >= self.table.units["dram"].full:
+            self.add("dram", read, "dram_read_pct", name="DRAM reads alone")
+
+    def l2(self) -> None:
+        headline = self.number("l2_throughput_pct")
+        member = self.members.get("l2")
+        if member is None:
+            if headline is not None:
+                self.add("l2", headline, "l2_throughput_pct")
+            return
+        percent, raw, name = member
+        if headline is not None and abs(headline - percent) <= SAME:
+            self.add("l2", headline, "l2_throughput_pct", name=name)
+        else:  # the headline exceeds every member on CC 9.0: judge by the member
+            self.add("l2", percent, raw, name=name)
+
+    def l1(self) -> None:
+        headline = self.number("l1_throughput_pct")
+        member = self.members.get("l1")
+        others = max((s.percent for u, s in self.found.items() if u == "lsu"), default=0.0)
+        if member is None:
+            if headline is not None and abs(headline - others) > SAME:
+                self._l1(headline, "l1_throughput_pct", "L1/TEX", data=True)
+            return
+        percent, raw, name = member[0] / self.active, member[1], member[2]
+        data = "wavefronts" in raw or "lsu_writeback" in raw
+        # L1 works longer than its SM: the headline, a maximum by its own active cycles, is never exceeded
+        if headline is not None and (percent >= headline - SAME or headline > max(percent, others) + SAME):
+            self._l1(headline, "l1_throughput_pct", name, data=data)
+        else:
+            self._l1(percent, raw, name, data=data)
+
+    def _l1(self, percent: float, metric: str, name: str, *, data: bool) -> None:
+        shared = self.number("shared_wavefront_share_pct")
+        unit = "shared" if data and shared is not None and shared > MOSTLY else "l1"
+        self.add(unit, percent, metric, name=self.table.units[unit].label if unit == "shared" else name)
+
+    def pipes(self) -> None:
+        for unit in ("fp64", "fp16", "xu", "lsu", "issue"):
+            if hit := self.first(*self.table.units[unit].metrics):
+                self.add(unit, hit[1], hit[0])
+        if hit := self.first("pipe_alu_pct", "alu_busy_pct"):
+            self.add("int", hit[1], hit[0], name="ALU pipe")
+        self.fma()
+        if "fp64" not in self.found and (rate := self.number("roofline_fp64_pct")) is not None:
+            self.add("fp64", rate, "roofline_fp64_pct")
+
+    def fma(self) -> None:
+        """Name the FMA pipe after what it runs: FP32, packed half or IMAD."""
+        fma = self.first("pipe_fma_pct", "fma_busy_pct")
+        if fma is None:
+            if (rate := self.number("roofline_fp32_pct")) is not None:
+                self.add("fp32", rate, "roofline_fp32_pct")
+            return
+        heavy = self.number("fma_heavy_busy_pct")
+        kind = self._runs(fma[1], heavy)
+        if kind == "int":
+            imad = ("fma_heavy_busy_pct", heavy) if heavy is not None and heavy > fma[1] else fma
+            self._raise_to("int", imad[1], imad[0], "IMAD on the FMA pipe")
+        else:
+            self._raise_to(kind, fma[1], fma[0], self.table.units[kind].label)
+
+    def _raise_to(self, unit: str, percent: float, metric: str, name: str) -> None:
+        known = self.found.get(unit)
+        if known is None or percent > known.percent:
+            self.add(unit, percent, metric, name=name)
+
+    def _runs(self, fma: float, heavy: float | None) -> str:
+        half, integer = self.number("fma_pipe_half_pct"), self.number("fma_pipe_integer_pct")
+        if half is not None and half > MOSTLY:
+            return "fp16"
+        if integer is not None:
+            return "int" if integer > MOSTLY else "fp32"
+        if heavy is not None and heavy - fma > HEAVY_LEAD:
+            return "int"
+        rate = self.number("roofline_fp32_pct")
+        return "int" if rate is not None and rate < FP32_IS_IDLE * fma * self.active else "fp32"
+
+    def tensor(self) -> None:
+        """Judge tensor cores by operations over the dense peak; the pipe counter reads half on GeForce."""
+        pipe = self.number("tensor_busy_pct")
+        uses = uses_tensor(self.kernel)
+        if uses is False or (uses is None and (pipe is None or pipe < TENSOR_WITHOUT_OPCODES)):
+            return
+        rates = {
+            f"tensor_{t}_share_pct": value
+            for t in TENSOR_TYPES
+            if (value := self.number(f"tensor_{t}_share_pct"))
+        }
+        operations = sum(rates.values()) / self.active
+        leading = max(rates, key=lambda id: rates[id], default="")
+        exact = leading and self.kernel.metrics[leading.replace("tensor_", "peak_flop_rate_tensor_").removesuffix("_share_pct")].quality != "estimate"
+        if operations and (exact or pipe is None or operations >= pipe):
+            self.add("tensor", operations, leading, value=rates[leading], name="tensor operations over the dense peak")
+        elif pipe is not None:
+            self.add("tensor", pipe, "tensor_busy_pct", name="tensor pipe")
+
+    def leftovers(self) -> None:
+        """Keep a maximum that no known member explains: something is that busy, its name was not collected."""
+        if control := self.members.get("control"):
+            self.add("control", control[0] / self.active, control[1], name=control[2])
+        sm = self.number("sm_throughput_pct")
+        if sm is not None and sm > SAME + max((s.elapsed for s in self.found.values() if s.unit.scope == "sm"), default=0.0):
+            self.add("sm", sm / self.active, "sm_throughput_pct", value=sm)
+        memory = self.number("memory_throughput_pct")
+        inner = ("dram", "l2", "l1", "shared", "lsu")
+        if memory is not None and memory > SAME + max((s.elapsed for u, s in self.found.items() if u in inner), default=0.0):
+            self.add("memory", memory, "memory_throughput_pct")
+
+
+def uses_tensor(kernel: Kernel) -> bool | None:
+    """Return whether tensor instructions ran; None when neither opcodes nor operation counters say.
+
+    Counters decide, never names: pipe use alone proves nothing where ``HFMA2.MMA`` runs on the tensor pipe.
+    """
+    known = [kernel.number("tensor_inst")] + [
+        kernel.number(f"flops_tensor_{t}") for t in (*TENSOR_TYPES, "int4")
+    ]
+    numbers = [n for n in known if n is not None]
+    if any(numbers):
+        return True
+    return False if kernel.number("tensor_inst") is not None or len(numbers) > 3 else None
