@@ -1,6 +1,7 @@
 """Run the native reader in a child process: some files crash it, and take the process with them.
 
-The child is forked where the system can, spawned elsewhere.  It parses the file at once, while the parent
+The child is forked where that is safe (one thread, the native library not in use), a new interpreter
+elsewhere.  It parses the file at once, while the parent
 still loads the catalog, and waits to be told what is wanted.  Results come through a pipe as length-prefixed
 JSON, one a launch, so that reading and translating overlap and memory stays bounded.
 """
@@ -12,6 +13,7 @@ import os
 import signal
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -26,6 +28,9 @@ _END = b"\x00"
 _FAILED = b"\x01"
 _PATIENCE = 0.2
 """[s] that a child gets to end by itself before it is killed."""
+_HANG = 25
+_BYTES_PER_SECOND = 1 << 20
+"""A child that reads slower than this, with `_HANG` [s] to spare, hangs."""
 
 
 class Reader:
@@ -33,8 +38,7 @@ class Reader:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        start = _fork if hasattr(os, "fork") else _spawn
-        self._wait, self._requests, self._answers = start(path)
+        self._wait, self._requests, self._answers = _starter()(path)
         self._status: int | None = None
 
     def results(self, wanted: Wanted) -> Iterator[native.Plain]:
@@ -77,6 +81,8 @@ class Reader:
     def _crashed(self, detail: str) -> ReaderCrashed:
         status = self._status or 0
         how = detail or (signal.Signals(-status).name if status < 0 else f"exit code {status}")
+        if -status == getattr(signal, "SIGALRM", None):
+            how = "it made no progress"
         return ReaderCrashed(
             self.path,
             f"{self.path}: the reader crashed on this file ({how})",
@@ -92,9 +98,16 @@ def results(path: str, wanted: Wanted) -> Iterator[native.Plain]:
 _Start = tuple[Callable[[], int], IO[bytes], IO[bytes]]
 
 
+def _starter() -> Callable[[str], _Start]:
+    """Return how to start a child here: a fork copies locks that other threads and the library may hold."""
+    if not hasattr(os, "fork"):
+        return _spawn
+    safe = threading.active_count() == 1 and "ncu_report" not in sys.modules
+    return _fork if safe else _execute
+
+
 def _fork(path: str) -> _Start:
-    request_out, request_in = os.pipe()
-    answer_out, answer_in = os.pipe()
+    request_out, request_in, answer_out, answer_in = *os.pipe(), *os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -102,12 +115,30 @@ def _fork(path: str) -> _Start:
         try:
             os.close(request_in)
             os.close(answer_out)
-            _serve(path, request_out, answer_in)
+            serve(path, request_out, answer_in)
         finally:
             os._exit(0)
     os.close(request_out)
     os.close(answer_in)
+    return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
 
+
+def _execute(path: str) -> _Start:
+    request_out, request_in, answer_out, answer_in = *os.pipe(), *os.pipe()
+    program = "import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4)"
+    files = [(os.POSIX_SPAWN_DUP2, request_out, 3), (os.POSIX_SPAWN_DUP2, answer_in, 4)]
+    for fd, (_, _, target) in zip((request_out, answer_in), files, strict=True):
+        os.set_inheritable(fd, fd == target)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    pid = os.posix_spawn(
+        sys.executable, [sys.executable, "-c", program, path], environment, file_actions=files
+    )
+    os.close(request_out)
+    os.close(answer_in)
+    return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
+
+
+def _reaper(pid: int) -> Callable[[], int]:
     def wait() -> int:
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
@@ -118,7 +149,7 @@ def _fork(path: str) -> _Start:
         os.kill(pid, signal.SIGKILL)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    return wait, os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
+    return wait
 
 
 def _spawn(path: str) -> _Start:
@@ -147,27 +178,41 @@ def _spawn(path: str) -> _Start:
 
 
 def _serve_spawned(path: str, requests: object, answers: object) -> None:
-    _serve(path, os.dup(requests.fileno()), os.dup(answers.fileno()))  # type: ignore[attr-defined]
+    serve(path, os.dup(requests.fileno()), os.dup(answers.fileno()))  # type: ignore[attr-defined]
 
 
-def _serve(path: str, requests: int, answers: int) -> None:
-    """Parse ``path``, wait for what is wanted, answer; what the library prints goes nowhere."""
+def serve(path: str, requests: int, answers: int) -> None:
+    """Parse ``path``, wait for what is wanted, answer, on two file descriptors; runs in the child.
+
+    What the library prints goes nowhere, and an alarm ends a child that makes no progress.
+    """
+    seconds = _HANG + os.path.getsize(path) // _BYTES_PER_SECOND
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
     with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb", buffering=1 << 20) as outgoing:
         try:
+            _alarm(seconds)
             context = native.load(path)
+            _alarm(0)
             request = _receive(incoming)
             if request is None:
                 return
+            _alarm(seconds)
             for plain in native.results(context, _wanted(request)):
                 _send(outgoing, json.dumps(plain).encode())
+                _alarm(seconds)
             _send(outgoing, _END)
         except BrokenPipeError:
             return
         except Exception as error:
             _send(outgoing, _FAILED + f"{type(error).__name__}: {error}".encode())
+
+
+def _alarm(seconds: int) -> None:
+    if hasattr(signal, "alarm"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(seconds)
 
 
 def _wanted(request: bytes) -> Wanted:
