@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from ncukit.catalog import Catalog, Metric, Source, load
 from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC, Missing, Number, Result, Undefined
 from ncukit.catalog.opcodes import half_operations
-from ncukit.model import Kernel, Quality, RawKernel, RawValue, Value, Wanted
+from ncukit.model import Instance, Kernel, Quality, RawKernel, RawValue, Value, Wanted
 
 KEPT_WHEN_FAILED = ("context", "launch")
 """Families whose device attributes and launch values stay true when the measurement failed."""
@@ -70,7 +70,8 @@ def failure(raw: RawKernel) -> str | None:
     metrics = raw.metrics
     if raw.workload != "kernel":
         return None
-    if raw.origin == "report" and "launch__grid_size" not in metrics:
+    grid = metrics.get("launch__grid_size", 0 if raw.origin == "report" else None)
+    if grid == 0:
         return "the launch failed under the profiler: no launch configuration was recorded"
     if metrics.get("profiler__replayer_passes") == 0:
         return "the launch was not profiled: zero replay passes (its counters belong to another launch)"
@@ -117,11 +118,16 @@ class _Launch:
         if function == "half_ops":
             if self.sass is None:
                 raise Missing("no SASS in the report")
-            return half_operations(self.instances[THREADS_BY_PC], self.sass)
+            return half_operations(self.rows(THREADS_BY_PC), self.sass)
         opcodes = self.catalog.opcodes
         if function == "tensor_ops":
-            return opcodes.tensor_operations(self.instances[OPCODES_FULL], argument)
-        return (opcodes.mix if function == "opmix" else opcodes.count)(self.instances[OPCODES], argument)
+            return opcodes.tensor_operations(self.rows(OPCODES_FULL), argument)
+        return (opcodes.mix if function == "opmix" else opcodes.count)(self.rows(OPCODES), argument)
+
+    def rows(self, name: str) -> tuple[Instance, ...]:
+        if not (rows := self.instances.get(name)):  # what ncu prints can hold the total alone
+            raise Missing(f"no instances of {name}")
+        return rows
 
     def value(self, metric: Metric) -> Value:
         """Return the value of ``metric``, computed once."""

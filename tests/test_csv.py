@@ -194,7 +194,8 @@ def test_scaled_units_become_base_units(unit: str, printed: str, base: str, valu
         ("1,234,567.89", 1234567.89),
         ("12.5e3", 12500.0),
         ("-2", -2),
-        ("0.00", 0.0),
+        ("0.000000", 0.0),
+        ("0", 0),
         ("CachePreferNone", "CachePreferNone"),
         ("1.2.3", "1.2.3"),
     ],
@@ -220,6 +221,23 @@ def test_decimal_commas_and_points_in_one_file_are_refused() -> None:
 @pytest.mark.parametrize("printed", ["", "n/a", "N/A", "(!) n/a", "no data"])
 def test_a_value_that_ncu_did_not_have_is_missing_not_zero(printed: str) -> None:
     assert "x__y" not in metrics(wide_text(x__y=("", printed)))
+
+
+def test_what_was_rounded_to_nothing_is_missing_but_for_percentages() -> None:
+    found = metrics(wide_text(x__waves=("", "0.00"), y__y=("%", "0.00"), z__z=("byte", "0")))
+    assert "x__waves" not in found
+    assert (found["y__y"], found["z__z"]) == (0, 0)
+
+
+def test_a_failed_launch_has_no_size() -> None:
+    row = (
+        new_row(SOL, "Duration", "ns", "nan")
+        .replace("(256, 1, 1)", "(0, 0, 0)")
+        .replace("(64, 2, 1)", "(0, 0, 0)")
+    )
+    found = metrics(long_text(row))
+    assert found["launch__grid_size"] == 0
+    assert "launch__block_dim_x" not in found
 
 
 def test_a_nan_stays_a_nan_as_in_a_report() -> None:

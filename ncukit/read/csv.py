@@ -19,6 +19,7 @@ from ncukit.read import formats, printed, terminal
 from ncukit.read.labels import Labels
 from ncukit.read.table import DESCRIPTION, NAME, VALUE, Table, header, tables
 
+_NAME_IT = "Name the report's file instead of piping it."
 _HINT = "Print it from the report: ncu --import REPORT.ncu-rep --page raw --csv --print-units base"
 _IDENTITY = {"ID", "Process ID", "Process Name", "Host Name", NAME, "Kernel Time", "Context", "Stream"}
 _LAUNCH_COLUMNS = {"Block Size", "Grid Size", "Device", "CC", "Section Name", "Body Item Label"}
@@ -29,6 +30,8 @@ _NUMBERS = (
     ("Device", "device__attribute_device_index"),
 )
 _RULE_KINDS = {"OPT": "optimization", "WRN": "warning", "ERR": "error", "INF": "ok"}
+# ncu prints 0 as "0", and what is too small for two decimals so; of a percentage that says enough.
+_ROUNDED_AWAY = re.compile(r"-?0[.,]00")
 _LAST_NAME = re.compile(r"(operator ?(?:\(\)|[^\w\s()]{1,3})|~?\w+)$")
 _NVTX = re.compile(r'"+[^":]*:([^":]*):')
 # What ncu prints that is CSV or text but no table of launches -> why it cannot be used.
@@ -157,7 +160,8 @@ class _Launch:
         self.rules: list[RuleResult] = []
 
     def add(self, name: str, text: str, unit: str) -> None:
-        if name in self.metrics:
+        percent = unit == "%" or ".pct" in name
+        if name in self.metrics or (not percent and _ROUNDED_AWAY.fullmatch(text)):
             return
         factor, base = printed.base_unit(unit)
         both = printed.instances(text, self.comma)
@@ -218,7 +222,8 @@ class _Launch:
             sizes = [int(size) for size in re.findall(r"\d+", self.row.get(column, ""))]
             if len(sizes) == 3:
                 for axis, size in zip("xyz", sizes, strict=True):
-                    self.metrics.setdefault(f"launch__{name}_dim_{axis}", size)
+                    if size:  # zeros: the launch failed, its size is not known
+                        self.metrics.setdefault(f"launch__{name}_dim_{axis}", size)
                 self.metrics.setdefault(f"launch__{name}_size", sizes[0] * sizes[1] * sizes[2])
         major, _, minor = self.row.get("CC", "").partition(".")
         if major.isdigit() and minor.isdigit():
@@ -240,7 +245,7 @@ def _read(source: str | Path | TextIO, path: str | Path | None) -> tuple[str, st
             return source.read(), name
         except UnicodeDecodeError as exc:
             message = f"{name} is not text, so not ncu's CSV"
-            raise ReportFormatError(name, message, "Name a report as a file instead of piping it.") from exc
+            raise ReportFormatError(name, message, _NAME_IT) from exc
     name = str(path or source)
     try:
         data = Path(source).read_bytes()
@@ -263,6 +268,8 @@ def _decode(data: bytes) -> str:
 
 def _refused(name: str, text: str, lines: list[str]) -> ReportFormatError | ReportEmpty:
     """Return the error that says what ``text`` is instead of a table of launches."""
+    if text.startswith("NVR\0"):
+        return ReportFormatError(name, f"{name} is a report (.ncu-rep), not text", _NAME_IT)
     low = text[: 1 << 20].lower()
     errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
     if errors:
