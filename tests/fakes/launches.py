@@ -61,7 +61,7 @@ def parse(entries: Sequence[dict[str, Any]]) -> Iterator[Work]:
         fields = {key: tuple(v) if isinstance(v, list) else v for key, v in entry.items() if key != "repeat"}
         fields = {
             "function": function,
-            "mangled": f"_Z{len(function)}{function}",
+            "mangled": f"_Z{len(function)}{function}v",
             "profiler": marked,
         } | fields
         for _ in range(entry.get("repeat", 1)):
