@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import ncukit.api as ncukit
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
 from ncukit.model import RawKernel
 from ncukit.read import csv
@@ -373,6 +374,7 @@ REFUSED = {
     "==PROF== Connected to process 1\n==WARNING== No kernels were profiled.\n": "profiled nothing",
     "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n": "ERR_NVGPUCTRPERM",
     "  \n": "blank",
+    "NVR\0\2\0\0\0\x08\7": "is a report (.ncu-rep), not text",
     '"Time (%)","Total Time (ns)","Instances"\n"100","5","1"\n': "nsys stats",
 }
 
@@ -505,6 +507,30 @@ def test_printed_pages_agree_with_the_report(report: str, page: str, ncu: Path, 
             else:  # two decimals
                 assert same(value, expected, 0.0051 * max(1, abs(expected))), (name, value, expected)
     assert compared > 30
+
+
+@pytest.mark.parametrize(
+    "report", ["sm80-a100-pcie-40gb-ncu2021.2-04", "sm86-a10g-ncu2023.1-02", "sm86-rtx-3070-ncu2022.3-03"]
+)
+def test_the_catalog_gives_the_same_metrics(report: str, shared: Path, ncu: Path, tmp_path: Path) -> None:
+    path = shared / "reports" / "ncu" / f"{report}.ncu-rep"
+    run = subprocess.run([ncu, "--import", path, *PAGES["raw-base"]], capture_output=True, check=True)
+    (tmp_path / "raw.csv").write_bytes(run.stdout)
+    from_report = list(ncukit.read(path).kernels())
+    printed = list(ncukit.read(tmp_path / "raw.csv").kernels())
+    assert len(from_report) == len(printed)
+    for one, other in zip(from_report, printed, strict=True):
+        assert (one.name, one.gpu, one.compute_capability) == (
+            other.name,
+            other.gpu,
+            other.compute_capability,
+        )
+        for id, value in one.metrics.items():
+            read = other.metrics[id].value
+            if isinstance(value.value, int | float) and isinstance(read, int | float):
+                assert math.isclose(value.value, read, rel_tol=2e-3, abs_tol=0.011), id
+            else:
+                assert value.value == read, id
 
 
 def same(value: object, expected: float, tolerance: float) -> bool:
