@@ -49,7 +49,7 @@ def open_trace(path: str | Path, export: Export | None = None, *, force: bool = 
         raise _other(path, head)
     with tempfile.TemporaryDirectory(prefix="ncukit-") as folder:
         target = Path(folder) / "trace.sqlite"
-        (export or _export)(path, target)
+        (export or exporter())(path, target)
         return read_export(target, path, "qdrep" if path.suffix == ".qdrep" else "nsys-rep", force=force)
 
 
@@ -270,13 +270,19 @@ def _other(path: Path, head: bytes) -> ReportFormatError:
         found = formats.identify(head)
         keep = "LFS" in found.what or "compressed" in found.what or "archive" in found.what
         what = found.what.replace("the report itself", "the trace itself")
-        hint = found.hint.replace("report.ncu-rep", "report.nsys-rep") if keep else _GIVE
+        named = found.hint.replace("report.ncu-rep", "report.nsys-rep").replace("FILE", path.name)
+        hint = named if keep else _GIVE
         if "unknown format" in what:
             what = "not a trace of Nsight Systems"
     return ReportFormatError(path, f"{path} is {what}", hint)
 
 
-def _export(path: Path, target: Path) -> None:
-    from ncukit.tools.nsys_export import export_sqlite
+def exporter(nsys: str | Path | None = None) -> Export:
+    """Return what exports a report with ``nsys`` (None: the one that ncukit finds)."""
 
-    export_sqlite(path, target, written_by=report_version(path))
+    def export(path: Path, target: Path) -> None:
+        from ncukit.tools.nsys_export import export_sqlite
+
+        export_sqlite(path, target, nsys=nsys, written_by=report_version(path))
+
+    return export

@@ -215,9 +215,10 @@ def _why(best: KernelTime, every: int, request: Request) -> str:
     share = 100 * best.launches.total / every if every else 0.0
     asked = f" that match {request.pattern!r}" if request.pattern is not None else ""
     kind = {"compute": "computing", "helper": "helper", "collective": "collective"}[best.kind]
+    launches = f"{best.launches.n:,} {'launch' if best.launches.n == 1 else 'launches'}"
     return (
         f"{best.short} has the most steady time of the {kind} kernels{asked}: {time(best.launches.total)} in "
-        f"{best.launches.n:,} launches, {share:.1f} % of all kernel time"
+        f"{launches}, {share:.1f} % of all kernel time"
     )
 
 

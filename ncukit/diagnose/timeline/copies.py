@@ -72,7 +72,7 @@ def copies(scope: Scope, kernels: dict[int, Times]) -> tuple[CopyTime, ...]:
     rows = scope.rows("copies")
     if not len(rows):
         return ()
-    code = _directions(rows)
+    code = directions(rows)
     key = (code << 16) | ((rows["source"] & 0xFF) << 8) | (rows["target"] & 0xFF)
     found = []
     for k in np.unique(key):
@@ -111,7 +111,7 @@ def fix(direction: str, host_memory: str, small: bool) -> str:
     return "the trace does not say between which memories: record it with a newer nsys"
 
 
-def _directions(rows: Columns) -> NDArray[np.int64]:
+def directions(rows: Columns) -> NDArray[np.int64]:
     """Return for each copy the position of its direction in `DIRECTIONS`."""
     import numpy as np
 

@@ -91,8 +91,8 @@ def experiment(cls: str, share: float, bound: float | None, facts: Mapping[str, 
     most = (
         ""
         if bound is None
-        else f"at most {bound:.2f} x faster, if all of it goes and nothing else gets worse"
+        else f"at most {bound:.2f} times as fast, if all of it goes and nothing else gets worse"
     )
     if cls == "kernel-bound":
-        most = f"at most {facts['kernel_bound']} if it took no time"
+        most = f"{facts['kernel_bound']} if it took no time"
     return Experiment(title=TITLES[cls], expect=most, run=AGAIN if cls != "kernel-bound" else (), **said)

@@ -39,9 +39,9 @@ CAUSE_WORDS = {
     "transfer": "only copies or memory sets run",
     "synchronisation": "the GPU ran dry because the CPU had waited for it",
     "launch": "the GPU waits for the next launch",
-    "input": "the launching thread is outside CUDA, in long pauses",
-    "allocator": "the CPU allocates or frees memory",
-    "setup": "the CPU loads modules, makes contexts, streams or graphs",
+    "input": "the GPU waits while the launching thread is outside CUDA, in long pauses",
+    "allocator": "the GPU waits while the CPU allocates or frees memory",
+    "setup": "the GPU waits while the CPU loads modules, makes contexts, streams or graphs",
     "dependency": "work was launched in time but did not start (events, stream order, driver batching)",
     "foreign": "only kernels from outside the range run",
     "unknown": "the GPU is idle and the CUDA calls were not traced",
@@ -78,7 +78,7 @@ def classify(facts: Facts) -> Region:
     copy = facts.copies[0] if facts.copies else None
     words = {
         "kernel": top.short if top else "the graph's kernels",
-        "kernel_bound": f"{top.bound:.2f} x" if top and top.bound else "without bound",
+        "kernel_bound": f"at most {top.bound:.2f} times as fast" if top and top.bound else "without bound",
         "fix": (copy.fix[0].upper() + copy.fix[1:])
         if copy
         else "Do not clear memory that is overwritten anyway",
@@ -143,7 +143,7 @@ def _evidence(
     device, launches = facts.device, facts.launches
     busy = 100 * device.busy / device.span if device.span else 0.0
     found = [
-        Evidence("gpu_busy", busy, "%", f"of the region some kernel runs, in {device.launches:,} launches"),
+        Evidence("gpu_busy", busy, "%", f"of the region some kernel runs ({device.launches:,} launched)"),
         Evidence("gpu_empty", _of(device.empty, device), "%", "of the region nothing runs on the GPU"),
     ]
     if cause != "kernel":

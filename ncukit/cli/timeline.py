@@ -1,0 +1,108 @@
+"""``ncukit timeline``: what an nsys trace says about the region around the kernel."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ncukit.cli.options import Force
+from ncukit.cli.output import color, encoding, printable, width
+from ncukit.errors import UsageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command()(timeline)
+
+
+def timeline(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A trace: .sqlite export, .nsys-rep or .qdrep.")
+    ],
+    range_: Annotated[
+        str | None, typer.Option("--range", "-r", metavar="NAME", help="Only inside this NVTX range.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option("--kernel", "-k", metavar="PATTERN", help="Choose the launch for ncu among these."),
+    ] = None,
+    allow_collective: Annotated[
+        bool, typer.Option(help="Let the launch for ncu be one that communicates with other GPUs.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PATH", help="Write an HTML page.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", metavar="PATH", help="Write a trace for Perfetto (.json or .json.gz)."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    nsys: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The nsys that exports a .nsys-rep.")
+    ] = None,
+    force: Force = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show whole tables.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Say where the time of a traced region went, what limits it, and which launch deserves ncu.
+
+    \b
+    ncukit timeline run.nsys-rep
+    ncukit timeline run.sqlite --range step --kernel gemm
+    ncukit timeline run.sqlite -o run.html --open
+    ncukit timeline run.sqlite --json | jq .region
+    ncukit timeline run.sqlite --trace run.json.gz     (for ui.perfetto.dev)
+
+    --force also reads an export whose schema this ncukit does not know.
+    """
+    from ncukit.diagnose.timeline import Request, choose_launch, describe, in_range, whole
+    from ncukit.read.nsys import exporter, open_trace
+
+    for target in (output, trace):
+        if target is not None and target.exists() and not force:
+            raise UsageError(f"{target} exists already", "use --force to overwrite it, or give another name")
+    read = open_trace(file, exporter(nsys), force=force)
+    scope = whole(read) if range_ is None else in_range(read, range_)
+    found = describe(scope)
+    choice, why_not = None, ""
+    try:
+        choice = choose_launch(scope, Request(kernel, allow_collective))
+    except UsageError as error:
+        if kernel is not None:
+            raise
+        why_not = f"{error.message}. {error.hint}"
+    if json:
+        from ncukit.render.timeline.json import timeline_text as json_text
+
+        print(json_text(found, choice, why_not))
+    if output is not None or open_:
+        from ncukit.render.timeline.html import write_timeline
+
+        target = output or Path(file.name).with_suffix(".html")
+        command = " ".join(["ncukit", *sys.argv[1:]])
+        page = write_timeline(target, scope, found, choice, why_not, force=force, command=command)
+        print(printable(str(page)), file=sys.stderr if json else sys.stdout)
+        if open_:
+            typer.launch(page.resolve().as_uri())
+    if trace is not None:
+        from ncukit.render.timeline.trace import write_trace
+
+        written = write_trace(trace, scope, force=force)
+        print(printable(str(written)), file=sys.stderr if json else sys.stdout)
+    if not json and output is None and trace is None and not open_:
+        from ncukit.render.timeline.text import timeline_text
+
+        print(
+            timeline_text(
+                found,
+                choice,
+                why_not,
+                color=color(),
+                encoding=encoding(),
+                verbose=verbose,
+                width=width(),
+            )
+        )

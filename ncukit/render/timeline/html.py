@@ -1,0 +1,47 @@
+"""The page of a timeline: one self-contained file, without any library."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+from ncukit.diagnose.timeline.scope import Scope
+from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.render.html import write_page
+from ncukit.render.timeline.strip import strip
+from ncukit.render.timeline.view import page_view
+
+
+def write_timeline(
+    path: str | Path,
+    scope: Scope,
+    timeline: Timeline,
+    choice: LaunchChoice | None = None,
+    why_not: str = "",
+    *,
+    force: bool = False,
+    command: str = "",
+) -> Path:
+    """Write the page of ``timeline``, which was made of ``scope``, to ``path`` and return it.
+
+    Raises:
+        UsageError: the file exists and ``force`` is not set, or it cannot be written.
+    """
+    lanes = strip(scope, timeline.main_device) if timeline.main_device is not None else {}
+    generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    view = page_view(
+        timeline,
+        lanes,
+        choice,
+        why_not,
+        sha256=_sha256(timeline.file.path),
+        generated=generated,
+        command=command,
+    )
+    return write_page(path, view, force=force)
+
+
+def _sha256(path: str) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
