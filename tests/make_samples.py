@@ -13,8 +13,9 @@ from tests.ncurep import Code, Launch, Session, report_bytes
 from tests.synthetic import rules
 from tests.synthetic.compile import CODE, source_path
 from tests.synthetic.counters import metrics
+from tests.synthetic.description import Kernel
 from tests.synthetic.kernels import SAMPLES, Sample
-from tests.synthetic.model import Kernel, Model
+from tests.synthetic.model import Model
 from tests.synthetic.source import CODE_ADDRESS
 
 SAMPLES_FOLDER = Path(__file__).resolve().parents[1] / "reports" / "samples"

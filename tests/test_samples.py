@@ -8,8 +8,8 @@ import re
 import ncu_report
 import pytest
 
-from ncukit.normalise import normalise, wanted
-from ncukit.read import native
+from ncukit.api import read
+from ncukit.roofline import place
 from tests.make_samples import SAMPLES_FOLDER, sample_bytes
 from tests.synthetic.kernels import SAMPLES
 
@@ -60,9 +60,7 @@ def raw(sample, index) -> Raw:
 
 @pytest.fixture
 def kernel(sample, index):
-    path = SAMPLES_FOLDER / f"{sample.name}.ncu-rep"
-    plain = list(native.results(ncu_report.load_report(str(path)), wanted(details=True, rules=True)))
-    return normalise(native.raw_kernel(plain[index]), str(path))
+    return list(read(SAMPLES_FOLDER / f"{sample.name}.ncu-rep").kernels())[index]
 
 
 def near(value: float, expected: float) -> bool:
@@ -371,10 +369,22 @@ def test_every_family_is_filled(kernel):
     assert not {id for id, value in kernel.metrics.items() if not value.reliable}
 
 
+@each_launch
+def test_every_point_lies_on_or_below_its_roof(kernel):
+    roofline = place(kernel)
+    assert {point.level for point in roofline.points} == {"dram", "l2", "l1"}
+    for point in roofline.points:
+        assert point.achieved <= point.attainable, point
+    assert all(check.ok for check in roofline.checks)
+
+
+@each_sample
+def test_each_launch_gets_the_class_and_limiter_it_is_made_for(sample):
+    diagnoses = read(SAMPLES_FOLDER / f"{sample.name}.ncu-rep").diagnoses()
+    assert [(d.verdict.cls, d.verdict.limiter) for d in diagnoses] == list(sample.expected)
+
+
 def test_launches_of_a_program_keep_their_ranges():
     path = SAMPLES_FOLDER / "several-launches.ncu-rep"
-    found = [
-        native.raw_kernel(p).nvtx
-        for p in native.results(ncu_report.load_report(str(path)), wanted(details=True))
-    ]
+    found = [kernel.raw.nvtx for kernel in read(path).kernels(details=True)]
     assert found == [launch.ranges for launch in SAMPLES[-1].launches]

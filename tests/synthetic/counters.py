@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.synthetic import source, tables
+from tests.synthetic import source, tables, throughput
 from tests.synthetic.gpu import SCHEDULERS
 from tests.synthetic.model import Model
 from tests.synthetic.source import Metrics
@@ -133,7 +133,7 @@ def metrics(model: Model) -> Metrics:
         *tables.roofline(model),
     ):
         c.count(name, unit, total, peak, rollups)
-    members = tables.members(model)
+    members = throughput.members(model)
     for name, (parts, kinds) in members.items():
         c.throughput(name, parts, kinds)
     for name in ("sm__throughput", "gpu__compute_memory_throughput"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tests.synthetic.description import Access, Kernel, Limit
 from tests.synthetic.gpu import A100, H100
-from tests.synthetic.model import Access, Kernel, Limit
 from tests.synthetic.program import Instruction
 
 
