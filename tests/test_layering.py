@@ -1,0 +1,97 @@
+"""Imports run one way, and what is heavy or dangerous has one owner."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CHECKOUT
+
+# Lower ranks know nothing of higher ones; a module may import its own rank (docs/architecture.md shows this).
+RANKS = (
+    {"errors", "units", "resources"},
+    {"model", "tools", "catalog", "workload"},
+    {"collect", "read", "normalise", "roofline", "frame"},
+    {"diagnose"},
+    {"compare", "dataset", "render"},
+    {"api"},
+    {"cli"},
+    {"__main__"},
+)
+RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
+# The only places that may load these when they run; mentions for type checkers cost nothing.
+OWNERS = {
+    "ncu_report": ("read/native.py",),
+    "pandas": ("frame.py",),
+    "subprocess": ("tools/",),
+    "torch": ("workload/",),
+    "plotly": (),  # only its packaged JavaScript is read
+}
+PACKAGE = CHECKOUT / "ncukit"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield every module that ``path`` imports, and whether it is for type checkers only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in typing_only) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the layer"
+            names = (
+                [f"ncukit.{alias.name}" for alias in node.names] if node.module == "ncukit" else [node.module]
+            )
+            yield from ((str(name), id(node) in typing_only) for name in names)
+
+
+def layer(dotted: str) -> str:
+    """Return the part of ncukit that a module belongs to.
+
+    >>> layer("ncukit.read.native")
+    'read'
+    """
+    return dotted.split(".")[1]
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_imports_run_one_way(module: str) -> None:
+    own = module.split("/")[0].removesuffix(".py")
+    if own == "__init__":
+        return
+    for name, _ in imports(PACKAGE / module):
+        if name.startswith("ncukit.") and (used := layer(name)) in RANK:
+            assert RANK[used] <= RANK[own], f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_each_heavy_library_is_imported_by_its_owner_only(module: str) -> None:
+    for name, typing_only in imports(PACKAGE / module):
+        owners = OWNERS.get(name.split(".")[0])
+        if owners is not None and not typing_only:
+            assert any(module.startswith(owner) for owner in owners), f"{module} imports {name}"
+
+
+def test_every_part_has_a_rank() -> None:
+    parts = {name.split("/")[0].removesuffix(".py") for name in NAMES}
+    assert parts - {"__init__"} <= RANK.keys()
+
+
+def test_only_main_imports_the_command_line() -> None:
+    users = {
+        name
+        for name in NAMES
+        for used, _ in imports(PACKAGE / name)
+        if used == "ncukit.cli" or used.startswith("ncukit.cli.")
+    }
+    assert {user for user in users if not user.startswith("cli/")} == {"__main__.py"}

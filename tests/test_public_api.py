@@ -1,0 +1,66 @@
+"""What ``import ncukit`` hands out, and what it costs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import ncukit
+from tests.conftest import CHECKOUT
+
+HEAVY = {"pandas", "plotly", "ncu_report", "numpy", "jinja2", "pyarrow", "torch", "pydantic"}
+EVERY_START = {
+    "import ncukit": ["-c", "import ncukit"],
+    "import the verbs": ["-c", "from ncukit import Report, read, diagnose, write_report"],
+    "ncukit --help": ["-m", "ncukit", "--help"],
+    "ncukit --version": ["-m", "ncukit", "--version"],
+    "ncukit metrics --help": ["-m", "ncukit", "metrics", "--help"],
+}
+
+
+def test_all_is_sorted() -> None:
+    assert ncukit.__all__ == sorted(ncukit.__all__)
+
+
+def test_all_is_what_a_type_checker_sees() -> None:
+    tree = ast.parse((CHECKOUT / "ncukit" / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == set(ncukit.__all__)
+
+
+@pytest.mark.parametrize("name", ncukit.__all__)
+def test_every_public_name_exists_and_is_described(name: str) -> None:
+    found = getattr(ncukit, name)
+    assert inspect.getdoc(found)
+    assert found.__module__.startswith("ncukit.")
+
+
+@pytest.mark.parametrize("name", ncukit.__all__)
+def test_everything_public_of_a_public_class_is_described(name: str) -> None:
+    found = getattr(ncukit, name)
+    if inspect.isclass(found):
+        for member, value in vars(found).items():
+            if not member.startswith("_") and (callable(value) or isinstance(value, property)):
+                assert inspect.getdoc(value), f"{name}.{member} has no docstring"
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Source'"):
+        ncukit.Source  # noqa: B018
+
+
+@pytest.mark.parametrize("start", EVERY_START)
+def test_starting_imports_nothing_heavy(start: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *EVERY_START[start]], capture_output=True, text=True, check=True
+    )
+    loaded = {
+        line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line
+    }
+    assert "ncukit" in loaded
+    assert not loaded & HEAVY
