@@ -8,6 +8,7 @@ JSON, one a launch, so that reading and translating overlap and memory stays bou
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -186,6 +187,7 @@ def serve(path: str, requests: int, answers: int) -> None:
 
     What the library prints goes nowhere, and an alarm ends a child that makes no progress.
     """
+    faulthandler.disable()
     seconds = _HANG + os.path.getsize(path) // _BYTES_PER_SECOND
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)

@@ -1,0 +1,108 @@
+"""The native reader runs in a child: what the child does never takes the caller with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ncukit.errors import ReaderCrashed
+from ncukit.model import Wanted
+from ncukit.read import isolate, native
+
+NAMES = Wanted(metrics=frozenset({"gpu__time_duration.sum"}))
+
+
+@pytest.fixture
+def sample() -> str:
+    from ncukit.api import demo_reports
+
+    return str(demo_reports()[0])
+
+
+@pytest.mark.parametrize("start", [isolate._fork, isolate._execute], ids=["forked", "a new interpreter"])
+def test_every_kind_of_child_gives_the_same_results(monkeypatch, sample, start):
+    monkeypatch.setattr(isolate, "_starter", lambda: start)
+    found = list(isolate.results(sample, NAMES))
+    assert found == list(native.results(native.load(sample), NAMES))
+    assert found
+
+
+def test_a_child_that_aborts_is_a_named_error_and_the_caller_lives(monkeypatch, sample):
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(native, "load", lambda path: os.abort())
+    with pytest.raises(ReaderCrashed) as caught:
+        list(isolate.results(sample, NAMES))
+    assert "the reader crashed on this file (SIGABRT)" in caught.value.message
+    assert caught.value.exit_code == 4
+
+
+def test_a_child_that_dies_in_the_middle_gives_what_it_read_and_then_the_error(monkeypatch, sample):
+    def dies_after_one(context, wanted):
+        yield {"index": 0}
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(native, "results", dies_after_one)
+    results = isolate.results(sample, NAMES)
+    assert next(results) == {"index": 0}
+    with pytest.raises(ReaderCrashed, match="SIGSEGV"):
+        next(results)
+
+
+def test_a_child_that_raises_says_what(monkeypatch, sample):
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(native, "results", lambda context, wanted: iter([{"bad": object()}]))
+    with pytest.raises(ReaderCrashed, match="TypeError"):
+        list(isolate.results(sample, NAMES))
+
+
+def test_a_child_that_hangs_is_ended(monkeypatch, sample):
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(isolate, "_HANG", 1)
+    monkeypatch.setattr(native, "load", lambda path: time.sleep(60))
+    began = time.monotonic()
+    with pytest.raises(ReaderCrashed, match="made no progress"):
+        list(isolate.results(sample, NAMES))
+    assert time.monotonic() - began < 10
+
+
+def test_a_reader_that_is_never_asked_leaves_no_child_behind(sample):
+    reader = isolate.Reader(sample)
+    reader.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_caller_that_stops_early_leaves_no_child_behind(sample):
+    results = isolate.results(sample, NAMES)
+    next(results)
+    results.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_beside_other_threads_nothing_is_forked():
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert isolate._starter() is isolate._execute
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_with_the_native_library_in_use_nothing_is_forked(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ncu_report", object())
+    assert isolate._starter() is isolate._execute
+
+
+def test_a_missing_file_ends_in_the_reader_s_error(tmp_path: Path):
+    with pytest.raises(ReaderCrashed):
+        list(isolate.results(str(tmp_path / "none.ncu-rep"), NAMES))

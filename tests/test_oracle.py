@@ -1,0 +1,54 @@
+"""Every neutral value of every real report equals the drafted catalog, evaluated by another program."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ncukit.api import read
+from tests.conftest import each_report
+from tests.oracle import Oracle, actions
+
+LAUNCHES = 12
+"""of each report; more are of the same kind."""
+
+
+@cache
+def drafted(path: Path):
+    return yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+
+
+@each_report()
+def test_values_agree(report, shared):
+    document = drafted(shared / "domain/metrics.yaml")
+    kernels = list(read(report).kernels())
+    assert kernels
+    compared = 0
+    for kernel, action in zip(kernels, actions(report), strict=True):
+        if kernel.index >= LAUNCHES:
+            break
+        oracle = Oracle(document, action)
+        for id in oracle.metrics:
+            expected, found = oracle.value(id), kernel.metrics[id]
+            if kernel.failed and found.value is None:
+                assert found.reason
+                assert found.reason.startswith(("failed pass", "not a number", "not "))
+                continue
+            compared += 1
+            if expected is None:
+                assert found.value is None, f"{id}: {found.value} where nothing is known"
+                assert found.reason, id
+            elif isinstance(expected, str):
+                assert found.value == expected
+            else:
+                scale = 1e-9 if id == "kernel_duration" else 1
+                assert isinstance(found.value, int | float), f"{id}: unknown ({found.reason}) for {expected}"
+                assert found.value == pytest.approx(expected * scale, rel=1e-9), id
+                assert found.quality in ("exact", "derived", "estimate")
+                assert found.sources, id
+                assert math.isfinite(found.value)
+    assert compared > 200 or all(k.failed for k in kernels[:LAUNCHES])
