@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 
 import ncu_report
 import pytest
 
-from ncukit.api import read
+from ncukit.api import diagnose, read
+from ncukit.model import Kernel
 from ncukit.roofline import place
 from tests.make_samples import SAMPLES_FOLDER, sample_bytes
 from tests.synthetic.kernels import SAMPLES
@@ -48,19 +50,24 @@ class Raw:
         return {pc: " ".join(self.action.sass_by_pc(pc).split()) for pc in self.instances("inst_executed")}
 
 
-_contexts: dict[str, object] = {}
+@functools.cache
+def actions(name: str):
+    return ncu_report.load_report(str(SAMPLES_FOLDER / f"{name}.ncu-rep"))[0]
 
 
 @pytest.fixture
 def raw(sample, index) -> Raw:
-    path = SAMPLES_FOLDER / f"{sample.name}.ncu-rep"
-    context = _contexts.setdefault(sample.name, ncu_report.load_report(str(path)))
-    return Raw(context[0].action_by_idx(index))
+    return Raw(actions(sample.name).action_by_idx(index))
+
+
+@functools.cache
+def kernels(name: str) -> tuple[Kernel, ...]:
+    return tuple(read(SAMPLES_FOLDER / f"{name}.ncu-rep").kernels(details=True))
 
 
 @pytest.fixture
-def kernel(sample, index):
-    return list(read(SAMPLES_FOLDER / f"{sample.name}.ncu-rep").kernels())[index]
+def kernel(sample, index) -> Kernel:
+    return kernels(sample.name)[index]
 
 
 def near(value: float, expected: float) -> bool:
@@ -269,8 +276,7 @@ def test_flops_follow_from_the_opcodes(raw):
 
 
 def test_tensor_operations_are_2_m_n_k():
-    action = ncu_report.load_report(str(SAMPLES_FOLDER / "gemm-tensor.ncu-rep"))[0].action_by_idx(0)
-    raw = Raw(action)
+    raw = Raw(actions("gemm-tensor").action_by_idx(0))
     operations = raw["sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off.sum"]
     assert operations == 2 * 8192**3
     hmma = raw.instances("sass__inst_executed_per_opcode_with_modifier_all")["HMMA.16816.F32"]
@@ -380,11 +386,10 @@ def test_every_point_lies_on_or_below_its_roof(kernel):
 
 @each_sample
 def test_each_launch_gets_the_class_and_limiter_it_is_made_for(sample):
-    diagnoses = read(SAMPLES_FOLDER / f"{sample.name}.ncu-rep").diagnoses()
-    assert [(d.verdict.cls, d.verdict.limiter) for d in diagnoses] == list(sample.expected)
+    verdicts = [diagnose(kernel).verdict for kernel in kernels(sample.name)]
+    assert [(verdict.cls, verdict.limiter) for verdict in verdicts] == list(sample.expected)
 
 
 def test_launches_of_a_program_keep_their_ranges():
-    path = SAMPLES_FOLDER / "several-launches.ncu-rep"
-    found = [kernel.raw.nvtx for kernel in read(path).kernels(details=True)]
+    found = [kernel.raw.nvtx for kernel in kernels("several-launches")]
     assert found == [launch.ranges for launch in SAMPLES[-1].launches]
