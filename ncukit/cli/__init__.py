@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ncukit import __version__
-from ncukit.cli import catalog, demo, metrics, report, schema, show, timeline
+from ncukit.cli import catalog, demo, doctor, metrics, report, schema, show, timeline, timeline
 from ncukit.errors import NcukitError
 
 app = typer.Typer(

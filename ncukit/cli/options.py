@@ -63,7 +63,10 @@ def chosen(kernels: Iterable[Kernel], launches: list[int] | None, name: str | No
     Raises:
         UsageError: nothing matches; the hint lists what there is.
     """
+    from ncukit.tools.names import NamePattern
+
     wanted = set(launches or ())
+    pattern = NamePattern(name) if name is not None else None
     seen: dict[str, None] = {}
     count = matched = 0
     for kernel in kernels:
@@ -71,7 +74,7 @@ def chosen(kernels: Iterable[Kernel], launches: list[int] | None, name: str | No
         seen.setdefault(kernel.name)
         if wanted and kernel.index + 1 not in wanted:
             continue
-        if name and name.lower() not in kernel.name.lower() and name.lower() not in kernel.demangled.lower():
+        if pattern is not None and not pattern.matches(kernel.name, kernel.demangled):
             continue
         matched += 1
         yield kernel
