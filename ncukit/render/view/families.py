@@ -33,7 +33,7 @@ def families(cells: Cells, cited: Collection[str]) -> list[dict[str, Any]]:
     """Return the families of one launch; a metric in ``cited`` is part of the verdict and red."""
     return [
         {
-            "id": f"kernel-{cells.launch}-{family.id}",
+            "id": f"kernel-{cells.launch}-family-{family.id}",
             "name": family.name,
             "of": family.of,
             "rows": _rows(family.id, family.rows, cells, cited),
