@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ncukit import __version__
-from ncukit.cli import catalog, demo, doctor, metrics, report, schema, show, timeline, timeline
+from ncukit.cli import catalog, demo, doctor, metrics, report, schema, show, timeline
 from ncukit.errors import NcukitError
 
 app = typer.Typer(
@@ -43,12 +43,13 @@ def root(
     ncukit report FILE.ncu-rep     the same as one HTML file
     ncukit metrics FILE.ncu-rep    neutral metrics as table, CSV, JSON or Parquet
     ncukit timeline FILE.nsys-rep  where the time of a traced run went
+    ncukit doctor                  what of the tool chain works here, and how to mend the rest
 
     Every command takes --debug, which adds the traceback to an error.
     """
 
 
-for _module in (report, show, metrics, timeline, catalog, demo, schema):
+for _module in (report, show, metrics, timeline, catalog, doctor, demo, schema):
     _module.register(app)
 
 
