@@ -105,7 +105,7 @@ def kernels(report: Path) -> list[tuple[str, int, int]]:
 def test_each_failure_of_ncu_has_its_code(stage: Stage, name: str) -> None:
     stage.set(NCU=name)
     scenario = NCU[name]
-    done, outcome, _ = stage.ncu(timeout=2 if scenario.hangs else 20, kernel="gemm")
+    done, outcome, _ = stage.ncu(timeout=1.5 if scenario.hangs else 20, kernel="gemm")
     assert outcome.failure is not None, done.output
     assert outcome.failure.code == scenario.code
     assert (outcome.path is None) == (scenario.report != "whole")
@@ -115,7 +115,7 @@ def test_each_failure_of_ncu_has_its_code(stage: Stage, name: str) -> None:
 def test_each_failure_of_nsys_has_its_code(stage: Stage, name: str) -> None:
     stage.set(NSYS=name)
     scenario = NSYS[name]
-    done, outcome, _ = stage.nsys(timeout=2 if scenario.hangs else 20, capture="profiler-api")
+    done, outcome, _ = stage.nsys(timeout=0.5 if scenario.hangs else 20, capture="profiler-api")
     assert outcome.failure is not None, done.output
     assert outcome.failure.code == scenario.code
     assert outcome.path is None or scenario.code == "app-failed"
@@ -126,7 +126,7 @@ def test_a_hang_after_0_percent_is_stopped_in_time_with_the_program(stage: Stage
     pid = stage.folder / "pid"
     code = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(300)"
     start = time.monotonic()
-    _, outcome, _ = stage.ncu(timeout=3, target=(sys.executable, "-c", code))
+    _, outcome, _ = stage.ncu(timeout=2, target=(sys.executable, "-c", code))
     assert time.monotonic() - start < 10
     assert outcome.failure is not None
     assert '0 % of "fill"' in outcome.failure.message

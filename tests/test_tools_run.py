@@ -125,7 +125,7 @@ def test_a_command_that_closes_its_output_runs_on() -> None:
 def test_a_time_out_stops_children_sessions_and_orphans(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     start = time.monotonic()
-    done = run([sys.executable, "-c", FAMILY, pids, "300"], timeout=3, grace=1)
+    done = run([sys.executable, "-c", FAMILY, pids, "300"], timeout=2, grace=1)
     assert time.monotonic() - start < 10
     assert done.timed_out
     assert done.stdout == "0%"

@@ -11,7 +11,6 @@ stopped the same way; then JSON goes to STATUS: wait status, seconds, and how ma
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -63,7 +62,7 @@ class Command:
                 signal.pthread_sigmask(signal.SIG_SETMASK, ())
                 os.execvp(argv[0], argv)
             except OSError as error:
-                os.write(write, json.dumps({"errno": error.errno}).encode())
+                os.write(write, b'{"errno": %d}' % (error.errno or 0))
             os._exit(127)
         os.close(write)
         with os.fdopen(read, "rb") as pipe:
@@ -144,8 +143,8 @@ def main(control: int, status: int, grace: float, argv: list[str]) -> None:
     stopped = command.stop(grace, wake) if descendants(os.getpid()) or not ended else 0
     command.reap()
     with contextlib.suppress(OSError):
-        report = {"status": command.status, "seconds": seconds, "stopped": stopped}
-        os.write(status, json.dumps(report).encode())
+        known = "null" if command.status is None else command.status
+        os.write(status, f'{{"status": {known}, "seconds": {seconds}, "stopped": {stopped}}}'.encode())
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def _why(report: Path, done: Completed, needed: str) -> ToolError | ReportFormat
         )
     if done.timed_out:
         return ToolError(
-            f"nsys did not export {report} within {TIMEOUT:.0f} s", "Export it by hand.", code="tool-timeout"
+            f"nsys did not export {report} within {TIMEOUT:.0f} s", "Export it by hand.", code="timeout"
         )
     said = next((line.strip() for _, line in reversed(done.lines) if line.strip()), "it said nothing")
     return ToolError(

@@ -32,7 +32,7 @@ def install(folder: Path, *, ncu: Path | None = None, nsys: Path | None = None) 
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("ncu", "nsys"):
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKES / name}" "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKES / name}" "$@"\n')
         script.chmod(0o755)
     variables = {"NCUKIT_NCU": str(folder / "ncu"), "NCUKIT_NSYS": str(folder / "nsys")}
     real = {"NCUKIT_FAKE_REAL_NCU": ncu, "NCUKIT_FAKE_REAL_NSYS": nsys}

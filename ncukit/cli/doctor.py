@@ -1,0 +1,82 @@
+"""``ncukit doctor``: what of the tool chain works here, and the fix for what does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ncukit.tools.doctor import Examination
+
+Tool = Annotated[
+    str | None, typer.Option(metavar="PATH", help="The tool to look at instead of the one found.")
+]
+
+_SUMMARY = (
+    ("read_reports", "read reports", "works", "does not work"),
+    ("trace", "trace a program (nsys)", "works", "does not work here"),
+    ("count", "measure a kernel (ncu)", "works", "does not work here"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command()(doctor)
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print the facts as JSON on stdout.")] = False,
+    bundle: Annotated[bool, typer.Option("--bundle", help="Write a zip file for a bug report.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write the bundle.")
+    ] = None,
+    ncu: Tool = None,
+    nsys: Tool = None,
+    nvcc: Tool = None,
+) -> None:
+    """Check every link from Python to the GPU's counters: pass, fail or unknown, and the fix.
+
+    Ends with 0 whatever it finds; scripts read `--json`: `can.count` says whether a kernel can be measured.
+
+    \b
+    ncukit doctor
+    ncukit doctor --json
+    ncukit doctor --bundle -o bug.zip     no secrets in it
+    """
+    import os
+    import sys
+
+    from ncukit.tools.doctor import Machine, examine
+
+    given = {name: path for name, path in (("ncu", ncu), ("nsys", nsys), ("nvcc", nvcc)) if path}
+    examination = examine(Machine(os.environ, tools=given))
+    if bundle:
+        from ncukit.tools.bundle import write_bundle
+
+        path = write_bundle(examination, output)
+        print(f"wrote {path}", file=sys.stderr)
+    if json:
+        from json import dumps
+
+        print(dumps(examination.as_dict(), ensure_ascii=False))
+    elif not bundle:
+        print(_text(examination))
+
+
+def _text(examination: Examination) -> str:
+    from ncukit.cli.output import printable
+
+    wide = max(len(check.id) for check in examination.checks)
+    lines = []
+    for check in examination.checks:
+        lines.append(f"{check.state:7}  {check.id:{wide}}  {printable(check.detail)}")
+        if check.fix and check.state != "pass":
+            lines.append(f"{'':7}  {'':{wide}}  fix: {printable(check.fix)}")
+    lines.append("")
+    can = examination.as_dict()["can"]
+    for key, what, yes, no in _SUMMARY:
+        state = can[key] if isinstance(can, dict) else None
+        lines.append(f"{what}: {yes if state else 'unknown' if state is None else no}")
+    return "\n".join(lines)
