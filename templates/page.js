@@ -26,7 +26,13 @@ if (button) button.addEventListener('click', () => {
 });
 system.addEventListener('change', () => draw());
 const ids = $('#ids');
-if (ids) ids.addEventListener('click', () => ids.setAttribute('aria-pressed', document.body.classList.toggle('ids')));
+if (ids) ids.addEventListener('click', () => {
+  ids.setAttribute('aria-pressed', document.body.classList.toggle('ids'));
+  $$('.fam .row').forEach(r => {
+    const v = $('[data-t]', r);
+    if (v && !$('.id', r)) $('.l', r).insertAdjacentHTML('beforeend', `<span class="id">${esc(v.dataset.t.replace(/^.*?\//, ''))}</span>`);
+  });
+});
 const print = $('#print');
 if (print) print.addEventListener('click', () => window.print());
 
@@ -66,7 +72,7 @@ function body(key) {
     for (let i = 0; i < raw.length; i += 2) h += `<tr><td>${esc(T.names[raw[i]])}</td><td class="n">${esc(raw[i + 1])}</td></tr>`;
     h += '</table>';
   }
-  if (c[1]) h += `<p class="k">Collected by ${esc(W[c[1]])}</p>`;
+  if (value && c[1]) h += `<p class="k">Collected by ${esc(W[c[1]])}</p>`;
   if (!value && c[3]) h += `<p class="m">ncu ${esc(W[c[3]])} -o again ./your_program</p>`;
   if (c[2]) h += `<p>${esc(W[c[2]])}</p>`;
   return h + (c[4] && document.getElementById(`m-${id}`) ? `<p><a href="#m-${esc(id)}">${esc(id)}</a></p>` : '');

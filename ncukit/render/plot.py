@@ -140,13 +140,20 @@ def frame(axes: Axes, unit: str) -> Figure:
 
 
 def _axis(axis: dict[str, Any], low: float, high: float, title: str) -> dict[str, Any]:
-    decades = [10.0**n for n in range(math.ceil(low), math.floor(high) + 1)]
+    ticks = [10.0**n for n in range(math.ceil(low), math.floor(high) + 1)]
+    if len(ticks) < 2:
+        ticks = [
+            step * 10.0**n
+            for n in range(math.floor(low), math.floor(high) + 1)
+            for step in (1, 2, 5)
+            if low <= n + math.log10(step) <= high
+        ]
     return {
         **axis,
         "range": [low, high],
         "title": {"text": title, "standoff": 6, "font": {"size": 12, "color": "var(--ink2)"}},
-        "tickvals": [digits(x) for x in decades],
-        "ticktext": [numbers.tick(x) for x in decades],
+        "tickvals": [digits(x) for x in ticks],
+        "ticktext": [numbers.tick(x) for x in ticks],
     }
 
 

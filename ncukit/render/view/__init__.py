@@ -16,15 +16,10 @@ from ncukit.render import commands
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.figures import Figure
 from ncukit.render.view import head
-from ncukit.render.view.families import families
-from ncukit.render.view.findings import findings
-from ncukit.render.view.memory import memory
 from ncukit.render.view.opinion import opinion
 from ncukit.render.view.provenance import all_metrics, provenance
 from ncukit.render.view.quality import quality
-from ncukit.render.view.roofs import section as roofline
-from ncukit.render.view.stalls import stalls
-from ncukit.render.view.verdict import verdict
+from ncukit.render.view.sections import sections
 from ncukit.render.words import cleaned, shorten
 
 __all__ = ["page_view"]
@@ -71,7 +66,7 @@ def _launch_page(file: ReportFile, diagnosis: Diagnosis) -> dict[str, Any]:
     kernel = diagnosis.kernel
     tips = Tips()
     cells = Cells(kernel, tips)
-    parts, figures = launch_parts(cells, diagnosis, file)
+    parts, figures = _one(cells, diagnosis, file)
     return {
         "kind": "launch",
         "title": f"{shorten(kernel.name, 80)} on {kernel.gpu or 'unknown GPU'}, ncukit report",
@@ -105,27 +100,11 @@ CONTENTS = (
 """Sections of a launch: anchor, name, the key of the view without which it is left out."""
 
 
-def launch_parts(
-    cells: Cells, diagnosis: Diagnosis, file: ReportFile
-) -> tuple[dict[str, Any], dict[str, Figure]]:
-    """Return the sections of one launch, and its figures; a failed one has none that needs counters."""
+def _one(cells: Cells, diagnosis: Diagnosis, file: ReportFile) -> tuple[dict[str, Any], dict[str, Figure]]:
+    """Return the sections of the page of one launch, and its figures."""
     found = diagnosis.verdict
-    parts: dict[str, Any] = {
-        "n": cells.launch,
-        "cls": found.cls,
+    parts, figures = sections(cells, diagnosis, f"kernel-{cells.launch}-timeline")
+    return parts | {
         "quality": quality(cells, file),
         "opinion": opinion(cells.kernel.raw.rules, found.cls, found.limiter),
-    }
-    if cells.kernel.failed or found.cls == "failed":
-        return parts | {"failure": head.failure(cells, diagnosis)}, {}
-    cited = frozenset(e.metric for e in found.evidence)
-    tables, figure = roofline(cells, diagnosis)
-    parts |= {
-        "verdict": verdict(cells, diagnosis),
-        "findings": findings(cells, diagnosis),
-        "roofline": tables,
-        "families": families(cells, cited),
-        "memory": memory(cells, found.limiter),
-        "stalls": stalls(cells, cited),
-    }
-    return parts, {tables["figure"]: figure} if figure else {}
+    }, figures

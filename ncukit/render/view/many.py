@@ -10,13 +10,17 @@ from ncukit.render import numbers
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import collect, one_launch
 from ncukit.render.line import line, small
+from ncukit.render.plot import Figure
 from ncukit.render.view import head, overall, shared_roof
 from ncukit.render.view.groups import Launch, by_kernel, by_verdict, names
 from ncukit.render.view.kernels import tables
 from ncukit.render.view.launches import LAZY, folds, island
 from ncukit.render.view.quality import missing
+from ncukit.render.view.sections import sections
 from ncukit.render.words import listed, plural
 
+DETAILED = 3
+"""Launches up to which each fold holds all sections of its launch; beyond, a page would grow too large."""
 CONTENTS = (
     ("verdict", "Verdict"),
     ("quality", "Report quality"),
@@ -37,6 +41,12 @@ def many_page(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> dict[str, Any
     short = names(kernels)
     spell = dict(zip((group.first.cells.kernel.demangled for group in kernels), short, strict=True))
     lazy = len(launches) >= LAZY
+    closed = folds(launches, spell, lazy=lazy)
+    figures: dict[str, Figure] = {}
+    if len(launches) <= DETAILED:
+        for fold, launch in zip(closed, launches, strict=True):
+            fold["parts"], drawn = sections(launch.cells, launch.diagnosis, "timeline")
+            figures |= drawn
     roof, figure = shared_roof.section(launches)
     title = f"{plural(len(launches), 'launch')} of {plural(len(kernels), 'kernel')}"
     view: dict[str, Any] = {
@@ -51,10 +61,10 @@ def many_page(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> dict[str, Any
         "tables": tables(launches, kernels, short, lazy=lazy),
         "counts": {"kernels": f"{len(kernels):,}", "launches": f"{len(launches):,}"},
         "roofline": roof,
-        "folds": folds(launches, spell, lazy=lazy),
+        "folds": closed,
         "more": _more(file, launches),
         "opinion": overall.opinion(launches),
-        "figures": {shared_roof.FIGURE: figure} if figure else {},
+        "figures": {shared_roof.FIGURE: figure, **figures} if figure else figures,
     }
     if lazy:
         view["launches"] = island(launches, spell)

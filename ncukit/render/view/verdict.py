@@ -15,8 +15,11 @@ PIPS = {"high": 3, "medium": 2, "low": 1}
 """Squares filled: independent measurements that agree (VISUAL: three, two, one)."""
 
 
-def verdict(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return the verdict of one launch; what is missing takes the place of the evidence when undetermined."""
+def verdict(cells: Cells, diagnosis: Diagnosis, timeline: str = "timeline") -> dict[str, Any]:
+    """Return the verdict of one launch; what is missing takes the place of the evidence when undetermined.
+
+    ``timeline`` is the id of the section that says how to add one.
+    """
     found = diagnosis.verdict
     bars = glance(cells, found.limiter)
     return {
@@ -31,7 +34,7 @@ def verdict(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
         "missing": [line(text) for text in found.missing],
         "collect": commands.collect(cells.kernel) if found.missing else "",
         "experiment": experiment(found.experiment),
-        "region": region(cells.launch),
+        "region": region(timeline),
     }
 
 
@@ -91,12 +94,12 @@ def experiment(found: Experiment | None) -> dict[str, Any] | None:
     }
 
 
-def region(launch: int) -> Line:
+def region(timeline: str) -> Line:
     """Return what is known about the run around the launch: nothing, without a timeline."""
     return line(
         bold("Region: undetermined."),
         " There is no timeline, so whether this kernel matters to the run is not known. ",
-        link("How to add one", f"kernel-{launch}-timeline"),
+        link("How to add one", timeline),
     )
 
 

@@ -1,0 +1,35 @@
+"""The sections about one launch, on its own page or inside its fold on a page of few launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncukit.model import Diagnosis
+from ncukit.render.cells import Cells
+from ncukit.render.plot import Figure
+from ncukit.render.view import head
+from ncukit.render.view.families import families
+from ncukit.render.view.findings import findings
+from ncukit.render.view.memory import memory
+from ncukit.render.view.roofs import section as roofline
+from ncukit.render.view.stalls import stalls
+from ncukit.render.view.verdict import verdict
+
+
+def sections(cells: Cells, diagnosis: Diagnosis, timeline: str) -> tuple[dict[str, Any], dict[str, Figure]]:
+    """Return the sections of one launch, and its figures; a failed one has none that needs counters."""
+    found = diagnosis.verdict
+    parts: dict[str, Any] = {"n": cells.launch, "cls": found.cls}
+    if cells.kernel.failed or found.cls == "failed":
+        return parts | {"failure": head.failure(cells, diagnosis)}, {}
+    cited = frozenset(e.metric for e in found.evidence)
+    tables, figure = roofline(cells, diagnosis)
+    parts |= {
+        "verdict": verdict(cells, diagnosis, timeline),
+        "findings": findings(cells, diagnosis),
+        "roofline": tables,
+        "families": families(cells, cited),
+        "memory": memory(cells, found.limiter),
+        "stalls": stalls(cells, cited),
+    }
+    return parts, {tables["figure"]: figure} if figure else {}
