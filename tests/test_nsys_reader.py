@@ -129,7 +129,6 @@ OLDER = [
     ("CUPTI_ACTIVITY_KIND_KERNEL", "mangledName"),
     ("CUPTI_ACTIVITY_KIND_KERNEL", "greenContextId"),
     ("CUPTI_ACTIVITY_KIND_KERNEL", "graphNodeId"),
-    ("CUPTI_ACTIVITY_KIND_KERNEL", "launchType"),
     ("TARGET_INFO_GPU", "computeMajor"),
     ("TARGET_INFO_GPU", "computeMinor"),
     ("TARGET_INFO_GPU", "smCount"),

@@ -69,7 +69,7 @@ def timeline(
     found = describe(scope)
     choice, why_not = None, ""
     try:
-        choice = choose_launch(scope, Request(kernel, allow_collective))
+        choice = choose_launch(scope, Request(kernel, allow_collective), found)
     except UsageError as error:
         if kernel is not None:
             raise

@@ -88,13 +88,13 @@ class TraceFile:
 class Trace:
     """All events of a trace.
 
-    kernels: device context stream process correlation name short mangled launch registers grid_x..z
-        block_x..z static_shared dynamic_shared [byte] graph_node
+    kernels: device context stream process correlation name short registers grid_x..z block_x..z
+        static_shared dynamic_shared [byte] graph_node
     copies: device context stream process correlation bytes kind source target (memory kinds)
         source_device target_device graph_node
     memsets: device context stream process correlation bytes graph_node
     graphs: device context stream process correlation graph (whole executions, contents not traced)
-    calls: thread correlation name class (CUDA runtime and driver calls)
+    calls: thread correlation name class returned (CUDA runtime and driver calls)
     syncs: device context stream process correlation kind
     ranges: thread end_thread name domain style open (style 59 push/pop, 60 start/end)
     """

@@ -33,8 +33,8 @@ PLACE = _of(
 KERNELS: Spec = {
     **TIMES,
     **PLACE,
-    **_of({"name": "demangledName shortName", "short": "shortName demangledName", "mangled": "mangledName"}),
-    **_of({"launch": "launchType", "registers": "registersPerThread", "graph_node": "graphNodeId"}),
+    **_of({"name": "demangledName shortName", "short": "shortName demangledName"}),
+    **_of({"registers": "registersPerThread", "graph_node": "graphNodeId"}),
     **_of({f"{what}_{axis}": f"{what}{axis.upper()}" for what in ("grid", "block") for axis in "xyz"}),
     **_of({"static_shared": "staticSharedMemory", "dynamic_shared": "dynamicSharedMemory"}),
 }
@@ -123,7 +123,7 @@ def rows(db: Database, kind: str, names: Names, notes: list[str]) -> Columns:
     for name in ("correlation", "stream", "context"):
         if name in joined:
             joined[name] = np.where(joined[name] < -1, joined[name] + _UINT32, joined[name])
-    for name in ("name", "short", "mangled"):
+    for name in ("name", "short"):
         if name in joined:
             joined[name] = _positions(db, joined[name], names)
     order = np.lexsort((joined["end"], joined["start"]))

@@ -19,7 +19,7 @@ from ncukit.errors import UsageError
 from ncukit.model.timeline import GraphTime, Timeline
 from ncukit.model.trace import Trace
 
-__all__ = ["Request", "Scope", "analyse", "choose_launch", "in_range", "whole"]
+__all__ = ["Request", "Scope", "analyse", "choose_launch", "describe", "in_range", "whole"]
 
 
 def analyse(trace: Trace, range: str | None = None) -> Timeline:

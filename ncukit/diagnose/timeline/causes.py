@@ -216,7 +216,7 @@ class _Parts:
         part["waiting"][mask] = host.waits.within(start, called)
         part["allocator"][mask] = host.allocator.within(start, called)
         outside = (called - start) - host.busy.within(start, called)
-        pauses = (host.pauses - host.busy).within(start, called)
+        pauses = host.pauses.within(start, called)
         part["input"][mask] = pauses
         in_call = np.minimum(done, end) - called
         loading = np.where(done - called >= SLOW_CALL, in_call, 0)

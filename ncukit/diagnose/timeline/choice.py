@@ -12,7 +12,7 @@ from ncukit.diagnose.timeline.kernels import configurations, launch_order, ranki
 from ncukit.diagnose.timeline.scope import PROCESS, Scope, whole
 from ncukit.diagnose.timeline.words import time
 from ncukit.errors import UsageError
-from ncukit.model.timeline import Candidate, KernelTime, Launch, LaunchChoice
+from ncukit.model.timeline import Candidate, KernelTime, Launch, LaunchChoice, Timeline
 from ncukit.model.trace import UNKNOWN, Columns
 from ncukit.tools.names import NamePattern, escape
 
@@ -42,20 +42,21 @@ class Request:
     count_in_range: bool = False
 
 
-def choose_launch(scope: Scope, request: Request | None = None) -> LaunchChoice:
+def choose_launch(
+    scope: Scope, request: Request | None = None, timeline: Timeline | None = None
+) -> LaunchChoice:
     """Return the launch of the region that deserves ncu, and the ncu options that select it.
 
     The kernel with the most steady time wins; helpers only if nothing else matches a given pattern,
     collectives only if allowed.  Of that kernel, the configuration with the most steady time, and of it the
-    first launch with the median duration.
+    first launch with the median duration.  ``timeline`` is that of ``scope``, if it is known already.
 
     Raises:
         UsageError: nothing matches (the hint names the nearest), only collectives match (``collective``),
             only helpers ran, or all kernels are in graphs that were traced as a whole (``inside-graph``).
     """
     request = request or Request()
-    main = main_device(devices(scope))
-    ranked = ranking(scope, main)
+    ranked = ranking(scope, main_device(devices(scope))) if timeline is None else timeline.kernels
     pool = _pool(scope, ranked, request)
     best = max(pool, key=lambda kernel: kernel.steady.total)
     launch, how = _launch(scope, best, request)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ncukit.diagnose.timeline.intervals import Times, lengths_by
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model.timeline import DeviceTime, StreamTime
 from ncukit.model.trace import Gpu
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
 
 
 def devices(scope: Scope) -> tuple[DeviceTime, ...]:
@@ -63,10 +71,28 @@ def _streams(scope: Scope, device: int) -> tuple[StreamTime, ...]:
     rows = scope.rows("kernels", device)
     if not len(rows):
         return ()
-    place = np.stack((rows["process"], rows["context"], rows["stream"]), axis=1)
-    unique, inverse, n = np.unique(place, axis=0, return_inverse=True, return_counts=True)
-    _, busy = lengths_by(inverse.reshape(-1), rows["start"], rows["end"])
+    of_stream, first = numbered(rows["process"], rows["context"], rows["stream"])
+    n = np.bincount(of_stream)
+    _, busy = lengths_by(of_stream, rows["start"], rows["end"])
     return tuple(
-        StreamTime(device, int(context), int(stream), int(n[i]), int(busy[i]))
-        for i, (_, context, stream) in enumerate(unique)
+        StreamTime(device, int(rows["context"][row]), int(rows["stream"][row]), int(n[i]), int(busy[i]))
+        for i, row in enumerate(first)
     )
+
+
+def numbered(*columns: Ints) -> tuple[Ints, Ints]:
+    """Return for each row the number of its combination of values, and a row that shows each combination.
+
+    >>> import numpy as np
+    >>> of, first = numbered(np.array([7, 7, 8]), np.array([1, 1, 1]))
+    >>> of.tolist(), first.tolist()
+    ([0, 0, 1], [0, 2])
+    """
+    import numpy as np
+
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, position = np.unique(column, return_inverse=True)
+        _, code = np.unique(code * len(values) + position, return_inverse=True)
+    _, first = np.unique(code, return_index=True)
+    return code, first

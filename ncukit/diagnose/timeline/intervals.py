@@ -74,9 +74,8 @@ class Times:
     def _combine(self, other: Times, *, inside: bool) -> Times:
         import numpy as np
 
-        edges = np.unique(np.concatenate((self.start, self.end, other.start, other.end)))
-        if len(edges) < 2:
-            return nothing()
+        edges = np.concatenate((self.start, self.end, other.start, other.end))
+        edges.sort(kind="stable")  # four ordered runs: faster than a set
         left, right = edges[:-1], edges[1:]
         kept = self.covers(left) & (other.covers(left) == inside)
         return union(left[kept], right[kept])

@@ -47,11 +47,12 @@ def ranking(scope: Scope, main: int | None) -> tuple[KernelTime, ...]:
     order = np.lexsort((rows["start"], launch_order(scope, rows), names))
     first = np.flatnonzero(np.concatenate(([True], np.diff(names[order]) != 0)))
     groups = dict(zip(names[order][first].tolist(), np.split(order, first[1:]), strict=True))
-    all_launches = spreads_by(names, rows.duration)
+    duration = rows.duration
+    all_launches = spreads_by(names, duration)
     found = []
     for i, (name, launches) in enumerate(sorted(all_launches.items(), key=lambda item: -item[1].total)):
         group = groups[name]
-        kept, tuning, warmup = steady(config[group], rows.duration[group]) if i < RANKED else (None, 0, 0)
+        kept, tuning, warmup = steady(config[group], duration[group]) if i < RANKED else (None, 0, 0)
         text = _text(trace, name)
         own = int(busy.get(name, 0))
         found.append(
@@ -60,7 +61,7 @@ def ranking(scope: Scope, main: int | None) -> tuple[KernelTime, ...]:
                 short=_text(trace, int(rows["short"][group[0]])) or text,
                 kind=kernel_kind(text),
                 launches=launches,
-                steady=launches if kept is None else spread(rows.duration[group][kept]),
+                steady=launches if kept is None else spread(duration[group][kept]),
                 busy=own,
                 share=100 * own / window if window else 0.0,
                 bound=window / (window - own) if own < window else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ncukit.diagnose.timeline.devices import numbered
 from ncukit.diagnose.timeline.intervals import Times, union
 from ncukit.diagnose.timeline.scope import PROCESS
 from ncukit.diagnose.timeline.statistics import spread
@@ -57,13 +58,12 @@ def ranges(trace: Trace, call: Ints) -> tuple[RangeTime, ...]:
     of_process = {
         int(p): _Launches(start[m], duration[m]) for p in np.unique(process) if (m := process == p).any()
     }
-    key = np.stack((rows["domain"], rows["name"], rows["style"]), axis=1)
-    unique, inverse = np.unique(key, axis=0, return_inverse=True)
-    order = np.argsort(inverse.reshape(-1), kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(inverse.reshape(-1)[order])) + 1)
+    kind, _ = numbered(rows["domain"], rows["name"], rows["style"])
+    order = np.argsort(kind, kind="stable")
     found = []
-    for (domain, name, style), group in zip(unique, groups, strict=True):
+    for group in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
         part = rows.take(group)
+        domain, name, style = (int(part[column][0]) for column in ("domain", "name", "style"))
         inside = kernel_time = own = 0
         for p in np.unique(part["thread"] & PROCESS):
             mask = (part["thread"] & PROCESS) == p
@@ -76,8 +76,8 @@ def ranges(trace: Trace, call: Ints) -> tuple[RangeTime, ...]:
                 own += launches.within(union(part["start"][mask], part["end"][mask]))[0]
         found.append(
             RangeTime(
-                name=trace.names[int(name)],
-                domain=trace.names[int(domain)],
+                name=trace.names[name],
+                domain=trace.names[domain],
                 style="push/pop" if style == PUSH_POP else "start/end",
                 instances=spread(part.duration),
                 kernels=inside,

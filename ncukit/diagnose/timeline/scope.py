@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.timeline.intervals import Times, nothing, span, union
@@ -45,24 +45,34 @@ class Scope:
     windows: Mapping[int, Times]
     """Time of the region on each device."""
     notes: tuple[str, ...] = ()
+    _known: dict[tuple[str, int, bool], Times] = field(default_factory=dict)
 
     def rows(self, kind: str, device: int | None = None) -> Columns:
         """Return the region's work of a kind, of all devices or of one."""
         rows: Columns = getattr(self.trace, kind)
         mask = self.inside[kind]
-        return rows.take(mask if device is None else mask & (rows["device"] == device))
+        if device is not None:
+            mask = mask & (rows["device"] == device)
+        return rows if mask.all() else rows.take(mask)
 
     def kernel_time(self, device: int, *, all_work: bool = False) -> Times:
         """Return when kernels, or graphs traced as a whole, ran on ``device``, within the windows."""
-        return self._time(("kernels", "graphs"), device, all_work)
+        return self._time("kernels graphs", device, all_work)
 
     def copy_time(self, device: int, *, all_work: bool = False) -> Times:
         """Return when copies or memory sets ran on ``device``, within the windows."""
-        return self._time(("copies", "memsets"), device, all_work)
+        return self._time("copies memsets", device, all_work)
 
-    def _time(self, kinds: tuple[str, ...], device: int, all_work: bool) -> Times:
+    def _time(self, kinds: str, device: int, all_work: bool) -> Times:
+        all_work = all_work and self.range is not None  # without a range all work is the region's
+        key = (kinds, device, all_work)
+        if key not in self._known:
+            self._known[key] = self._union(kinds, device, all_work)
+        return self._known[key]
+
+    def _union(self, kinds: str, device: int, all_work: bool) -> Times:
         found = nothing()
-        for kind in kinds:
+        for kind in kinds.split():
             rows: Columns = getattr(self.trace, kind)
             mask = rows["device"] == device
             if not all_work:

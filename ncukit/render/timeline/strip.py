@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncukit.diagnose.timeline.calls import Named
 from ncukit.diagnose.timeline.copies import DIRECTIONS, directions
-from ncukit.diagnose.timeline.devices import empty_time
+from ncukit.diagnose.timeline.devices import empty_time, numbered
 from ncukit.diagnose.timeline.names import plain_call
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model.trace import UNKNOWN, Columns
@@ -83,16 +83,11 @@ def _sources(scope: Scope, device: int) -> list[tuple[str, str, Columns]]:
     found.append(("host launches", "launch", calls.take(named.is_kind("launch", "submit"))))
     found.append(("host waits", "wait", calls.take(named.is_kind("wait"))))
     kernels = scope.trace.kernels.take(scope.trace.kernels["device"] == device)
-    place, inverse = np.unique(
-        np.stack((kernels["process"], kernels["context"], kernels["stream"]), axis=1),
-        axis=0,
-        return_inverse=True,
-    )
-    inverse = inverse.reshape(-1)
+    inverse, place = numbered(kernels["process"], kernels["context"], kernels["stream"])
     busy = np.bincount(inverse, weights=kernels.duration, minlength=len(place))
     most = np.argsort(-busy, kind="stable")[:STREAMS]
-    for i in sorted(most.tolist(), key=lambda i: tuple(place[i])):
-        name = "kernels" if len(place) == 1 else f"stream {place[i][2]}"
+    for i in sorted(most.tolist()):
+        name = "kernels" if len(place) == 1 else f"stream {kernels['stream'][place[i]]}"
         found.append((name, "kernel", kernels.take(inverse == i)))
     if len(place) > STREAMS:
         found.append(
