@@ -1,4 +1,4 @@
-"""What steps and rules ask of one launch: numbers by id, unit shares, stall states, the shape of the launch."""
+"""What steps and rules ask of one launch: numbers, unit shares, stall states."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ SHORT = 15e-6
 
 STEADY = 20e-6
 """[s] From here on a rate is that of the kernel, not of its start and end."""
-
-WARP_SPECIALISED_BLOCKS = 1
-"""Resident blocks per SM of the usual warp-specialised kernel."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,3 @@ class Facts:
         Few resident warps are the design of such a kernel, not its fault.
         """
         return any(self.at_least(id, 1) for id in ("mbarrier_inst", "warpgroup_mma_inst", "tma_load_bytes"))
-
-    @property
-    def on_fabric(self) -> bool:
-        """Whether L2 counts traffic between its two halves as well (GA100, GH100)."""
-        return self.number("compute_capability") in (80, 90)

@@ -1,8 +1,8 @@
 """How full each unit of the GPU was: the ruler of the elimination.
 
 DRAM and L2 are judged against elapsed time, units inside the SM against the time an SM had work, so that idle
-SMs do not hide a full pipe.  The maxima of ncu (``sm__throughput`` and the like) are never taken for a unit: their
-members are.
+SMs do not hide a full pipe.  The maxima of ncu (``sm__throughput`` and the like) are never taken for a
+unit: their members are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SAME = 3.0
 """[points] Below this a maximum and its largest known member are the same measurement."""
 
 TENSOR_WITHOUT_OPCODES = 20.0
-"""[%] Tensor-pipe use that constant loads (HFMA2.MMA) never reach: proof of an MMA where opcodes are missing."""
+"""[%] Tensor-pipe use that constant loads (HFMA2.MMA) never reach: an MMA ran even if opcodes are missing."""
 
 HEAVY_LEAD = 10.0
 """[points] The heavy half of the FMA pipe this far above the mean of both halves runs IMAD, not FP32."""
@@ -27,7 +27,12 @@ MOSTLY = 50.0
 FP32_IS_IDLE = 0.2
 """Achieved FP32 rate over FMA-pipe use below which the pipe runs IMAD: plain FADD would still give 0.5."""
 
-BUSY = ("alu", "fp64", "fp16", "xu", "lsu", "issue")
+FABRIC = (80, 90)
+"""Compute capabilities whose L2 has two halves (GA100, GH100)."""
+
+FABRIC_DRAM = 60.0
+"""[%] DRAM use from which L2 there is judged by its ports: a stream reads 60 to 83 % in tags and data."""
+
 TENSOR_TYPES = ("fp16", "bf16", "tf32", "fp8", "fp4", "int8", "fp64")
 COMPUTE_UNITS = ("int", "fp32", "fp64", "fp16", "xu", "tensor")
 """Units that are pipes of arithmetic."""
@@ -85,7 +90,8 @@ def measure(kernel: Kernel) -> Shares:
     """Return how full every unit was that the report speaks of.
 
     >>> from ncukit.model import RawKernel, Value
-    >>> k = Kernel("", RawKernel(0, "f", "f", "f"), {"dram_throughput_pct": Value("dram_throughput_pct", 91.5, "%")})
+    >>> dram = Value("dram_throughput_pct", 91.5, "%")
+    >>> k = Kernel("", RawKernel(0, "f", "f", "f"), {dram.id: dram})
     >>> measure(k).get("dram")
     91.5
     """
@@ -116,7 +122,9 @@ class _Ruler:
                         best[member.unit] = (scaled, raw, member.name)
         return best
 
-    def add(self, unit: str, percent: float, metric: str, *, value: float | None = None, name: str = "") -> None:
+    def add(
+        self, unit: str, percent: float, metric: str, *, value: float | None = None, name: str = ""
+    ) -> None:
         """Note that ``unit`` is ``percent`` full, in its own terms (active cycles inside the SM)."""
         entry = self.table.units[unit]
         elapsed = percent * self.active if entry.scope == "sm" else percent
@@ -134,7 +142,9 @@ class _Ruler:
         self.pipes()
         self.tensor()
         self.l1()
-        sm_side = any(self.number(id) is not None for id in ("sm_throughput_pct", "issue_busy_pct", "alu_busy_pct"))
+        sm_side = any(
+            self.number(id) is not None for id in ("sm_throughput_pct", "issue_busy_pct", "alu_busy_pct")
+        )
         memory_side = self.number("memory_throughput_pct") is not None or (
             "dram" in self.found and ("l1" in self.found or "shared" in self.found or "l2" in self.found)
         )
@@ -147,13 +157,20 @@ class _Ruler:
             return
         read, write = self.number("dram_read_pct"), self.number("dram_write_pct")
         if read is not None and write is not None:
-            self.add("dram", read + write, "dram_read_pct" if read >= write else "dram_write_pct", value=max(read, write))
+            self.add(
+                "dram",
+                read + write,
+                "dram_read_pct" if read >= write else "dram_write_pct",
+                value=max(read, write),
+            )
         elif read is not None and read >= self.table.units["dram"].full:
             self.add("dram", read, "dram_read_pct", name="DRAM reads alone")
 
     def l2(self) -> None:
         headline = self.number("l2_throughput_pct")
         member = self.members.get("l2")
+        if self.cc in FABRIC and (self.found["dram"].percent if "dram" in self.found else 0.0) >= FABRIC_DRAM:
+            headline, member = None, self.l2_ports()
         if member is None:
             if headline is not None:
                 self.add("l2", headline, "l2_throughput_pct")
@@ -163,6 +180,11 @@ class _Ruler:
             self.add("l2", headline, "l2_throughput_pct", name=name)
         else:  # the headline exceeds every member on CC 9.0: judge by the member
             self.add("l2", percent, raw, name=name)
+
+    def l2_ports(self) -> tuple[float, str, str] | None:
+        """Return the busier port of L2: tags and data also count what crosses its fabric."""
+        ports = (("l2_input_pct", "L2 input port"), ("l2_return_pct", "L2 return port"))
+        return max(((p, id, name) for id, name in ports if (p := self.number(id)) is not None), default=None)
 
     def l1(self) -> None:
         headline = self.number("l1_throughput_pct")
@@ -239,22 +261,38 @@ class _Ruler:
         }
         operations = sum(rates.values()) / self.active
         leading = max(rates, key=lambda id: rates[id], default="")
-        exact = leading and self.kernel.metrics[leading.replace("tensor_", "peak_flop_rate_tensor_").removesuffix("_share_pct")].quality != "estimate"
+        exact = (
+            leading
+            and self.kernel.metrics[
+                leading.replace("tensor_", "peak_flop_rate_tensor_").removesuffix("_share_pct")
+            ].quality
+            != "estimate"
+        )
         if operations and (exact or pipe is None or operations >= pipe):
-            self.add("tensor", operations, leading, value=rates[leading], name="tensor operations over the dense peak")
+            self.add(
+                "tensor",
+                operations,
+                leading,
+                value=rates[leading],
+                name="tensor operations over the dense peak",
+            )
         elif pipe is not None:
             self.add("tensor", pipe, "tensor_busy_pct", name="tensor pipe")
 
     def leftovers(self) -> None:
-        """Keep a maximum that no known member explains: something is that busy, its name was not collected."""
+        """Keep a maximum that no known member explains: something is that busy, unnamed."""
         if control := self.members.get("control"):
             self.add("control", control[0] / self.active, control[1], name=control[2])
         sm = self.number("sm_throughput_pct")
-        if sm is not None and sm > SAME + max((s.elapsed for s in self.found.values() if s.unit.scope == "sm"), default=0.0):
+        if sm is not None and sm > SAME + max(
+            (s.elapsed for s in self.found.values() if s.unit.scope == "sm"), default=0.0
+        ):
             self.add("sm", sm / self.active, "sm_throughput_pct", value=sm)
         memory = self.number("memory_throughput_pct")
         inner = ("dram", "l2", "l1", "shared", "lsu")
-        if memory is not None and memory > SAME + max((s.elapsed for u, s in self.found.items() if u in inner), default=0.0):
+        if memory is not None and memory > SAME + max(
+            (s.elapsed for u, s in self.found.items() if u in inner), default=0.0
+        ):
             self.add("memory", memory, "memory_throughput_pct")
 
 

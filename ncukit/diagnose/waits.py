@@ -11,13 +11,13 @@ from ncukit.catalog import load
 from ncukit.model import Kernel
 
 ISSUE_GUARD = 0.8
-"""[warp/cycle] Issue rate from which stalls cost nothing: the scheduler almost always has a warp (ncu's own rule)."""
+"""[warp/cycle] Issue rate from which stalls cost nothing: a warp is nearly always ready (ncu's rule)."""
 
 ENOUGH_SAMPLES = 100
 """Samples below which shares of samples are noise."""
 
 DISAGREE = 25.0
-"""[%] Total variation from which counters and samples saw different executions (median over real reports 2.3)."""
+"""[%] Total variation from which counters and samples saw different executions (median: 2.3)."""
 
 WORKING = ("selected", "not_selected")
 """States in which the warp could go on."""

@@ -41,7 +41,7 @@ def digits(value: float) -> str:
     if size >= 100_000:
         for power, letter in ((9, "G"), (6, "M"), (3, "k")):
             if size >= 10**power:
-                return f"{value / 10**power:.3g}{letter}".replace("-", "−")
+                return digits(value / 10**power) + letter
     text = f"{value:.0f}" if size >= 100 else f"{value:.3g}"
     return text.replace("-", "−")
 
@@ -53,3 +53,12 @@ def listed(items: list[str]) -> str:
     'registers and shared memory'
     """
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def sentence(text: str) -> str:
+    """Return ``text`` with a capital first letter.
+
+    >>> sentence("shared memory is full")
+    'Shared memory is full'
+    """
+    return text[:1].upper() + text[1:]

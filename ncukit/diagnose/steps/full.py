@@ -13,9 +13,6 @@ CERTAIN = 80.0
 NEAR = 12.0
 """[points] Two independent units this close to each other limit together."""
 
-FABRIC_DRAM = 60.0
-"""[%] DRAM use from which a full L2 on GA100 and GH100 is its own fabric traffic: a stream reads 60 to 83 %."""
-
 SHARED_LIMIT = 10.0
 """[points] L1 and issue both above `CERTAIN` and this close: builds at 53 and 91 % of L1 ran equally long."""
 
@@ -51,7 +48,11 @@ def full_unit(f: Facts) -> Call | None:
     ):
         return balanced(best, issue)
     if all(s.percent < CERTAIN for s in candidates):
-        near = [s for s in f.shares.ranked() if independent(s, best) and s.percent >= max(60.0, best.percent - NEAR)]
+        near = [
+            s
+            for s in f.shares.ranked()
+            if independent(s, best) and s.percent >= max(60.0, best.percent - NEAR)
+        ]
         if near:
             return balanced(best, *near)
     return unit_call(best)
@@ -59,9 +60,6 @@ def full_unit(f: Facts) -> Call | None:
 
 def _counts(share: Share, f: Facts) -> bool:
     if not share.full:
-        return False
-    dram = f.shares.get("dram") or 0.0
-    if share.unit.id == "l2" and f.on_fabric and dram >= FABRIC_DRAM:
         return False
     steady = not f.below("kernel_duration", STEADY)
     return share.unit.id != "dram" or steady or share.percent >= CERTAIN
@@ -71,7 +69,12 @@ def _named(candidates: list[Share], f: Facts) -> Share:
     """Return the fullest unit; load/store issue before the L1 data stage when both read the same."""
     best = candidates[0]
     lsu = f.shares.units.get("lsu")
-    if best.unit.id in ("l1", "shared") and lsu is not None and lsu.full and lsu.percent >= best.percent - SAME:
+    if (
+        best.unit.id in ("l1", "shared")
+        and lsu is not None
+        and lsu.full
+        and lsu.percent >= best.percent - SAME
+    ):
         return lsu
     return best
 
@@ -83,7 +86,12 @@ def independent(a: Share, b: Share) -> bool:
     pair = {a.unit.id, b.unit.id}
     if pair == {"dram", "l2"}:  # what DRAM delivers also passes L2
         return (a if a.unit.id == "l2" else b).percent > (b if a.unit.id == "l2" else a).percent
-    groups = ({"l1", "shared", "lsu", "memory"}, {"issue", "sm", *COMPUTE_UNITS}, {"memory", "dram", "l2"}, {"sm", "lsu"})
+    groups = (
+        {"l1", "shared", "lsu", "memory"},
+        {"issue", "sm", *COMPUTE_UNITS},
+        {"memory", "dram", "l2"},
+        {"sm", "lsu"},
+    )
     same = any(pair <= group for group in groups)
     return not same or ("issue" not in pair and "sm" not in pair and pair <= set(COMPUTE_UNITS))
 

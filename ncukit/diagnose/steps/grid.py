@@ -28,9 +28,7 @@ def device_full(f: Facts) -> bool:
 
 def serial(f: Facts) -> Call | None:
     """One SM works with one warp although the grid covers the GPU: the other blocks leave at once."""
-    active, sms, warps = (
-        f.number(id) for id in ("sm_active_pct", "usable_sm_count", "warps_per_scheduler")
-    )
+    active, sms, warps = (f.number(id) for id in ("sm_active_pct", "usable_sm_count", "warps_per_scheduler"))
     if active is None or not sms or warps is None or not f.at_least("blocks_per_sm", COVERED):
         return None
     alone = active <= 1.5 * 100 / sms and 4 * warps <= ONE_WARP

@@ -35,7 +35,9 @@ def hot_address(f: Facts) -> Call | None:
     if not uneven and not contended:
         return None
     share = f.shares.units.get("l2")
-    return Call("memory-bound", "l2", "memory-bound/l2/hot-address", share, cap="high" if uneven else "medium")
+    return Call(
+        "memory-bound", "l2", "memory-bound/l2/hot-address", share, cap="high" if uneven else "medium"
+    )
 
 
 def system_memory(f: Facts) -> Call | None:

@@ -14,7 +14,7 @@ SHORT_LIVED = 2000.0
 """[cycle] Blocks that live shorter than this spend a visible part of it starting and ending."""
 
 ALLOWS_MORE = 1.25
-"""Warps the configuration allows over those resident: above this the configuration is not what limits them."""
+"""Warps the configuration allows over those resident: above this it is not the configuration."""
 
 BARRIERS = 0.5
 """[%] of instructions: fewer block barriers cannot explain barrier stalls beside warp-group MMA."""
@@ -51,11 +51,13 @@ def block_turnover(f: Facts) -> Call | None:
     """Blocks end so soon that the SM is refilled too slowly."""
     if f.warp_specialised or not f.at_least("allowed_warps_per_scheduler", FEW_WARPS):
         return None
-    return latency("occupancy", "turnover") if turnover(f) and f.below("block_lifetime", SHORT_LIVED) else None
+    return (
+        latency("occupancy", "turnover") if turnover(f) and f.below("block_lifetime", SHORT_LIVED) else None
+    )
 
 
 def few_warps(f: Facts) -> Call | None:
-    """Too few warps per scheduler to hide latency: by configuration, by grid, or because warps leave early."""
+    """Too few warps per scheduler to hide latency: by configuration, grid, or warps that leave early."""
     warps = f.number("warps_per_scheduler")
     if warps is None or warps > FEW_WARPS or f.warp_specialised:
         return None

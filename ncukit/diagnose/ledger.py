@@ -1,0 +1,155 @@
+"""From a call to evidence for and against, confidence, experiment, worded by ``data/verdicts.toml``."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from ncukit.diagnose.call import Call
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.wording import Unknown, Wording
+from ncukit.model import Evidence, Experiment, Finding
+from ncukit.model.finding import Confidence
+
+DATA = Path(__file__).resolve().parent / "data"
+PROGRAM = "./your_program"
+
+NEEDED = {"high": 3, "medium": 2}
+"""Independent measurements that must agree for a confidence."""
+
+EXPECT_NOTHING = "No other unit is near its limit: the gain is set by how much of this work goes away."
+"""What to expect where the runner-up gives no bound."""
+
+_RANK: tuple[Confidence, ...] = ("low", "medium", "high")
+_PLAIN = re.compile(r"[A-Za-z_]\w{0,120}")
+
+
+@functools.cache
+def entries() -> Mapping[str, Mapping[str, Any]]:
+    """Return the entries of ``data/verdicts.toml`` by name."""
+    return tomllib.loads((DATA / "verdicts.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Evidence for and against, and how much of it is independent, or speaks against the verdict."""
+
+    supporting: tuple[Evidence, ...]
+    against: tuple[Evidence, ...]
+    independent: int
+    contradictions: int
+
+    def confidence(self, cap: Confidence) -> Confidence:
+        """Return high for three independent measurements without contradiction, medium for two, else low."""
+        if self.independent >= NEEDED["high"] and not self.contradictions:
+            found: Confidence = "high"
+        else:
+            found = "medium" if self.independent >= NEEDED["medium"] else "low"
+        return min(found, cap, key=_RANK.index)
+
+
+def ledger(call: Call, wording: Wording) -> Ledger:
+    """Return the rows of ``call``'s entry that this launch can fill."""
+    supporting: dict[str, Evidence] = {}
+    against: dict[str, Evidence] = {}
+    independent = contradictions = 0
+    for row in _rows(call.entry, "for"):
+        if (quoted := _row(row, wording, row.get("text"))) and quoted.metric not in supporting:
+            supporting[quoted.metric] = quoted
+            independent += row.get("counts", True)
+    for row in _rows(call.entry, "against"):
+        opened = _open(row, wording)
+        quoted = _row(row, wording, row.get("open") if opened else row.get("text"))
+        if quoted and quoted.metric not in supporting and quoted.metric not in against:
+            against[quoted.metric] = quoted
+            contradictions += opened
+    return Ledger(tuple(supporting.values()), tuple(against.values()), independent, contradictions)
+
+
+def claim(call: Call, wording: Wording) -> str:
+    """Return the first claim of the entry whose placeholders are all known.
+
+    Raises:
+        ValueError: the entry has no claim that this launch can fill (a fault of the data file).
+    """
+    for text in entries()[call.entry]["claim"]:
+        try:
+            return wording.fill(text)
+        except Unknown:
+            continue
+    raise ValueError(f"no claim of {call.entry!r} fits")
+
+
+def experiment(call: Call, facts: Facts, findings: Sequence[Finding]) -> Experiment | None:
+    """Return the first experiment of the entry that fits what the rules found."""
+    tripped = {finding.id: finding for finding in findings}
+    for entry in entries()[call.entry].get("experiment", ()):
+        finding = tripped.get(entry["finding"]) if "finding" in entry else None
+        known = all(facts.number(id) is not None for id in entry.get("needs", ()))
+        if not known or ("finding" in entry and finding is None):
+            continue
+        wording = Wording(facts, call, None if finding is None else finding.gain_pct)
+        return Experiment(
+            wording.sentences(entry["title"], entry["title"]),
+            wording.sentences(entry["change"], entry["change"])
+            if "\n" not in entry["change"]
+            else entry["change"],
+            wording.sentences(entry["why"], "See the evidence above."),
+            wording.sentences(entry["expect"], EXPECT_NOTHING),
+            wording.sentences(entry["watch"], "The clean time."),
+            wording.sentences(entry["disproved_if"], "the clean time improves by less than 5 %."),
+            entry["cost"],
+            run(facts),
+        )
+    return None
+
+
+def run(facts: Facts) -> tuple[str, ...]:
+    """Return the commands that measure the changed kernel and compare it with this report."""
+    kernel = facts.kernel
+    which = (
+        f"--kernel-name {kernel.name}" if _PLAIN.fullmatch(kernel.name) else f"--launch-skip {kernel.index}"
+    )
+    before = shlex.quote(PurePath(kernel.file).name or "before.ncu-rep")
+    return (
+        f"ncu --set full --import-source on {which} --launch-count 1 -o after {PROGRAM}",
+        f"ncukit compare {before} after.ncu-rep",
+    )
+
+
+def _rows(entry: str, side: str) -> list[Mapping[str, Any]]:
+    content = entries()[entry]
+    rows: list[Mapping[str, Any]] = []
+    for included in content.get("include", ()):
+        rows += entries()[included].get(side, ())
+    return [*rows, *content.get(side, ())]
+
+
+def _row(row: Mapping[str, Any], wording: Wording, text: str | None) -> Evidence | None:
+    quote = wording.quote(row["metric"])
+    if quote is None or text is None:
+        return None
+    if not row.get("min", float("-inf")) <= quote.condition <= row.get("max", float("inf")):
+        return None
+    if "when" in row:
+        other = wording.quote(row["when"][0])
+        if other is None or other.condition < row["when"][1]:
+            return None
+    try:
+        return Evidence(quote.metric, quote.value, quote.unit, wording.fill(text))
+    except Unknown:
+        return None
+
+
+def _open(row: Mapping[str, Any], wording: Wording) -> bool:
+    quote = wording.quote(row["metric"])
+    if quote is None or "open" not in row:
+        return False
+    low, high = float(row.get("open_max", float("-inf"))), float(row.get("open_min", float("inf")))
+    return quote.condition <= low or quote.condition >= high

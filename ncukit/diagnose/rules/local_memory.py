@@ -1,0 +1,79 @@
+"""Local memory: spills, stack arrays, and telling them apart."""
+
+from __future__ import annotations
+
+from ncukit.diagnose.rule import Found, View, rule
+from ncukit.diagnose.words import short
+from ncukit.model.finding import Severity
+
+LEADS = 50.0
+"""[%] of the sectors between L1 and L2: then the first thing to change, whatever the class."""
+
+VISIBLE = 5.0
+"""[%] of L1's or L2's sectors from which local memory is more than a rare path."""
+
+FULL_REGISTERS = 200.0
+"""[register/thread] Near the limit of 255 the compiler has most likely run out of registers."""
+
+
+def _weight(k: View) -> tuple[Severity, float | None]:
+    share = k.get("l2_local_share_pct")
+    inner = k.get("l1_local_share_pct")
+    if share is not None and share >= LEADS:
+        return "high", share
+    if max(share or 0.0, inner or 0.0) >= VISIBLE:
+        return "medium", share if share is not None and share >= VISIBLE else inner
+    return "low", share
+
+
+def _instructions(k: View) -> float:
+    return (k.get("local_load_inst") or 0.0) + (k.get("local_store_inst") or 0.0)
+
+
+@rule("register-spills", family="memory", needs=("marked_spill_inst",))
+def register_spills(k: View) -> Found | None:
+    """Instructions that the compiler marked as register spills ran."""
+    spills = k["marked_spill_inst"]
+    if spills <= 0:
+        return None
+    severity, share = _weight(k)
+    traffic = f", local memory is {short(share, '%')} of the cache traffic" if share else ""
+    return Found(
+        f"Registers spill: {short(spills)} spill instructions ran{traffic}",
+        severity,
+        advice="Allow more registers (launch bounds, -maxrregcount), or keep fewer values alive at once.",
+    )
+
+
+@rule("local-memory", family="memory", needs=(("local_load_inst", "local_store_inst", "l1_local_share_pct"),))
+def local_memory(k: View) -> Found | None:
+    """Local memory is in use; only a spill counter can call it spilling."""
+    instructions, spills = _instructions(k), k.get("marked_spill_inst")
+    severity, share = _weight(k)
+    if (instructions <= 0 and not share) or (spills is not None and spills > 0):
+        return None
+    registers = k.get("registers_per_thread")
+    if spills is not None:
+        kind, advice = (
+            "and none of it is register spilling: stack arrays or slow-path functions",
+            "Index local arrays with constants only, or move them to shared memory; more registers would "
+            "not help.",
+        )
+    elif registers is not None and registers >= FULL_REGISTERS:
+        kind, advice = (
+            f"a possible register spill at {registers:.0f} registers a thread",
+            "Look for spill stores in `ptxas -v`; if there are some, allow more registers or keep fewer "
+            "values alive.",
+        )
+    else:
+        kind, advice = (
+            "most likely a stack array or a slow path of sin and cos, not spilling",
+            "Index local arrays with constants only; check `ptxas -v` for a stack frame.",
+        )
+    traffic = f"{short(share, '%')} of the cache traffic, " if share else ""
+    count = (
+        f"Local memory is in use ({short(instructions)} instructions), "
+        if instructions
+        else "Local memory is in use, "
+    )
+    return Found(count + traffic + kind, severity, advice=advice)

@@ -1,0 +1,70 @@
+"""The verdict on one launch: top-down elimination, evidence, confidence, the next experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncukit.catalog import load
+from ncukit.diagnose.call import Call
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.ledger import claim, experiment, ledger
+from ncukit.diagnose.steps import decide
+from ncukit.diagnose.wording import Wording
+from ncukit.diagnose.words import sentence
+from ncukit.model import Finding, Verdict
+
+SIDES = {
+    "kernel_duration": "the duration",
+    "sm_throughput_pct": "how busy the SMs were",
+    "memory_throughput_pct": "how busy the memory system was",
+    "dram_throughput_pct": "how busy DRAM was",
+    "warps_issued_per_scheduler": "the issue rate",
+}
+"""What would have to be known to decide, in the order in which it is asked for."""
+
+STALLS = "stall_cycles_global_memory_dependency"
+
+
+def verdict(facts: Facts, findings: Sequence[Finding] = ()) -> Verdict:
+    """Return what limits the launch; ``findings`` of the rules choose the experiment."""
+    call = decide(facts)
+    wording = Wording(facts, call)
+    if call.cls in ("failed", "undetermined"):
+        return Verdict(
+            call.cls,
+            None,
+            "high" if call.cls == "failed" else "low",
+            claim(call, wording),
+            missing=missing(facts, call),
+        )
+    rows = ledger(call, wording)
+    return Verdict(
+        call.cls,
+        call.limiter,
+        rows.confidence(call.cap),
+        claim(call, wording),
+        rows.supporting,
+        rows.against,
+        experiment(call, facts, findings),
+        missing(facts, call),
+    )
+
+
+def missing(facts: Facts, call: Call) -> tuple[str, ...]:
+    """Return what was not collected and would decide (more), each with the options that collect it."""
+    if call.cls == "failed":
+        return ()
+    lacking = list(SIDES) if call.cls == "undetermined" else []
+    sentences = [_lacking(facts, id, SIDES[id]) for id in lacking if facts.number(id) is None]
+    if call.cls in ("undetermined", "latency-bound", "balanced") and facts.waits is None:
+        sentences.append(_lacking(facts, STALLS, "why warps wait"))
+    return tuple(sentences)
+
+
+def _lacking(facts: Facts, id: str, what: str) -> str:
+    value = facts.kernel.metrics.get(id)
+    reason = (value.reason if value is not None else None) or "not in the report"
+    command = load().metrics[id].command
+    if command and reason.startswith("not collected"):
+        return f"{sentence(what)}: not collected; `{command}` collects it."
+    return f"{sentence(what)}: {reason}."

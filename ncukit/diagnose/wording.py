@@ -1,0 +1,252 @@
+"""The numbers and words that claims, ledger rows and experiments are made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ncukit.diagnose.call import Call
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.shares import Share
+from ncukit.diagnose.steps.between import SYNC_STATES
+from ncukit.diagnose.steps.full import independent
+from ncukit.diagnose.steps.latency import DEPENDENCIES
+from ncukit.diagnose.waits import states
+from ncukit.diagnose.words import digits, listed, short
+
+CONFLICT = 1.5
+"""Wavefronts over the ideal from which a claim speaks of bank conflicts."""
+
+PATTERN = 5.0
+"""[%] Excess wavefronts below which conflicts are arbitration, not the address pattern."""
+
+FULL_TIME = 95.0
+"""[%] SM activity from which active and elapsed percentages need no telling apart."""
+
+FAR = 8.0
+"""Distance of the runner-up from which it is no bound: something unmeasured limits before."""
+
+_SENTENCE = re.compile(r"(?<=[.;])\s+")
+_PLACE = re.compile(r"\{([\w-]+)\}")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A number that a row quotes: its metric, the value shown, and ``condition``, which picks the row."""
+
+    metric: str
+    value: float
+    unit: str
+    condition: float
+
+
+class Unknown(Exception):
+    """A placeholder that this launch cannot fill."""
+
+
+class Wording:
+    """Fills the placeholders of `data/verdicts.toml` for one launch and one call."""
+
+    def __init__(self, facts: Facts, call: Call, gain: float | None = None) -> None:
+        self.facts, self.call, self.gain = facts, call, gain
+        self.ranked = sorted(facts.shares.ranked(), key=lambda s: -s.percent)
+        self.share = call.share
+        self.runner = self._runner()
+
+    def _runner(self) -> Share | None:
+        if self.share is None:
+            return None
+        if self.call.cls == "balanced":
+            return self.call.others[1]
+        return next((s for s in self.ranked if independent(s, self.share)), None)
+
+    # ------------------------------------------------------------------ quotes
+
+    def quote(self, id: str) -> Quote | None:
+        """Return the number behind ``id``, a metric or one of the ``@`` names; None when unknown."""
+        if id.startswith("@"):
+            return _QUOTES[id[1:]](self)
+        value = self.facts.number(id)
+        return None if value is None else Quote(id, value, self._unit(id), value)
+
+    def _unit(self, id: str) -> str:
+        kernel = self.facts.kernel
+        found = kernel.metrics.get(id) or kernel.signals.get(id)
+        return "" if found is None else found.unit
+
+    def _of(self, share: Share | None, condition: float | None = None) -> Quote | None:
+        if share is None:
+            return None
+        return Quote(share.metric, share.value, "%", share.percent if condition is None else condition)
+
+    def lead(self) -> float | None:
+        """Return how far the runner-up is behind [points]."""
+        if self.share is None or self.runner is None:
+            return None
+        return self.share.percent - self.runner.percent
+
+    def states(self, *names: str) -> Quote | None:
+        """Return the share [%] of these stall states, quoted by the largest of them."""
+        waits = self.facts.waits
+        if waits is None or not waits.matter:
+            return None
+        top = max(names, key=lambda s: waits.of(s))
+        total = waits.of(*names)
+        return Quote(waits.metric(top), total, "%", total)
+
+    def top_state(self) -> tuple[str, float] | None:
+        """Return the state in which most of the latency goes, and its share [%]."""
+        waits = self.facts.waits
+        return None if waits is None or not waits.matter else waits.top()
+
+    # ------------------------------------------------------------------ words
+
+    def fill(self, text: str) -> str:
+        """Return ``text`` with its placeholders filled.
+
+        Raises:
+            Unknown: one of them cannot be filled.
+        """
+        return _PLACE.sub(lambda match: self.word(match.group(1)), text)
+
+    def sentences(self, text: str, otherwise: str = "") -> str:
+        """Return the sentences of ``text`` that can be filled, or ``otherwise`` when there is none."""
+        filled = []
+        for sentence in _SENTENCE.split(text):
+            try:
+                filled.append(self.fill(sentence))
+            except Unknown:
+                continue
+        return " ".join(filled) if filled else otherwise
+
+    def word(self, key: str) -> str:
+        """Return what placeholder ``key`` stands for, or raise Unknown."""
+        if key in self.call.words:
+            return self.call.words[key]
+        if key in _WORDS:
+            word = _WORDS[key](self)
+            if word is None:
+                raise Unknown(key)
+            return word
+        kernel = self.facts.kernel
+        value = kernel.metrics.get(key) or kernel.signals.get(key)
+        if value is None or value.number is None:
+            raise Unknown(key)
+        return short(value.number, value.unit)
+
+    def conflict(self) -> tuple[str, str] | None:
+        """Return (ways, direction) of the worse shared-memory conflict that an address pattern causes."""
+        pattern = self.facts.number("shared_excess_share_pct")
+        if pattern is not None and pattern < PATTERN:
+            return None
+        ways = {d: self.facts.number(f"shared_{d}_ways") or 1.0 for d in ("load", "store")}
+        worse = max(ways, key=lambda d: ways[d])
+        return (f"{ways[worse]:.0f}", f"{worse}s") if ways[worse] >= CONFLICT else None
+
+
+def _percent(share: Share | None) -> str | None:
+    return None if share is None else short(share.percent, "%")
+
+
+def _name(share: Share | None) -> str | None:
+    return None if share is None else share.name
+
+
+def _basis(w: Wording) -> str:
+    inside = w.share is not None and w.share.unit.scope == "sm" and w.share.value == w.share.percent
+    return ", while an SM has work" if inside and w.facts.below("sm_active_pct", FULL_TIME) else ""
+
+
+def _bound(w: Wording) -> str | None:
+    if w.share is None or w.runner is None or not w.runner.fullness:
+        return None
+    factor = w.share.fullness / w.runner.fullness
+    return None if factor > FAR else digits(max(1.0, factor))
+
+
+def _state(w: Wording) -> str | None:
+    top = w.top_state()
+    return None if top is None else states()[top[0]][1]
+
+
+def _waited(w: Wording) -> Quote | None:
+    return w.states(*w.share.unit.waits) if w.share is not None and w.share.unit.waits else None
+
+
+def _wait(w: Wording) -> str | None:
+    waits = w.facts.waits
+    if waits is None or w.share is None or not w.share.unit.waits:
+        return None
+    return states()[max(w.share.unit.waits, key=lambda s: waits.of(s))][1]
+
+
+def _top_wait(w: Wording) -> Quote | None:
+    top = w.top_state()
+    if top is None or w.facts.waits is None:
+        return None
+    return Quote(w.facts.waits.metric(top[0]), top[1], "%", top[1])
+
+
+def _number(w: Wording, id: str, scale: Callable[[float], float], unit: str = "") -> str | None:
+    value = w.facts.number(id)
+    return None if not value else short(scale(value), unit)
+
+
+def _other(w: Wording, position: int) -> Share | None:
+    return w.call.others[position] if len(w.call.others) > position else None
+
+
+def _quoted(quote: Quote | None) -> str | None:
+    return None if quote is None else short(quote.value, quote.unit)
+
+
+def _lead(w: Wording) -> Quote | None:
+    return w._of(w.runner, w.lead())
+
+
+_QUOTES: dict[str, Callable[[Wording], Quote | None]] = {
+    "limit": lambda w: w._of(w.share),
+    "limit-any": lambda w: w._of(w.ranked[0] if w.ranked else None),
+    "lead": _lead,
+    "second": lambda w: w._of(_other(w, 1)),
+    "third": lambda w: w._of(_other(w, 2)),
+    "waits": _waited,
+    "top": lambda w: w._of(w.ranked[0] if w.ranked else None),
+    "top-wait": _top_wait,
+    "sync": lambda w: w.states(*SYNC_STATES),
+}
+
+_WORDS: dict[str, Callable[[Wording], str | None]] = {
+    "name": lambda w: _name(w.share),
+    "label": lambda w: None if w.share is None else w.share.unit.label,
+    "limit": lambda w: _percent(w.share),
+    "limit_value": lambda w: (
+        None if w.share is None or w.share.value == w.share.percent else short(w.share.value, "%")
+    ),
+    "basis": _basis,
+    "runner": lambda w: _name(w.runner),
+    "lead": lambda w: None if (lead := w.lead()) is None else digits(lead),
+    "bound": _bound,
+    "second": lambda w: _name(_other(w, 1)),
+    "third": lambda w: _name(_other(w, 2)),
+    "shares": lambda w: listed([f"{s.name} {short(s.percent, '%')}" for s in w.call.others[:3]]) or None,
+    "wait": _wait,
+    "top": lambda w: _percent(w.ranked[0] if w.ranked else None),
+    "top_name": lambda w: _name(w.ranked[0] if w.ranked else None),
+    "top_wait": _state,
+    "top_wait_pct": lambda w: _quoted(_top_wait(w)),
+    "sync": lambda w: _quoted(w.states(*SYNC_STATES)),
+    "dependency": lambda w: _quoted(w.states(*DEPENDENCIES)),
+    "ways": lambda w: None if (hit := w.conflict()) is None else hit[0],
+    "direction": lambda w: None if (hit := w.conflict()) is None else hit[1],
+    "gain": lambda w: None if w.gain is None else short(w.gain, "%"),
+    "grid_bound": lambda w: _number(w, "blocks_per_sm", lambda n: 1 / n),
+    "blocks_in_a_wave": lambda w: (
+        None
+        if not (waves := w.facts.number("waves_per_sm")) or not (blocks := w.facts.number("grid_size"))
+        else f"{blocks / waves:.0f}"
+    ),
+    "whole_waves": lambda w: _number(w, "waves_per_sm", lambda n: float(-(-n // 1))),
+    "idle": lambda w: _number(w, "sm_active_pct", lambda n: 100 - n, "%"),
+}
