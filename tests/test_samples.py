@@ -13,6 +13,7 @@ from ncukit.api import diagnose, read
 from ncukit.model import Kernel
 from ncukit.roofline import place
 from tests.make_samples import SAMPLES_FOLDER, sample_bytes
+from tests.synthetic.compile import ARCHITECTURES, CODE, compile_cubin
 from tests.synthetic.kernels import SAMPLES
 
 SECTOR = 32
@@ -87,6 +88,15 @@ def unit_cycles(raw: Raw, name: str, domain: str = "elapsed") -> float:
 @each_sample
 def test_writing_again_gives_the_same_bytes(sample):
     assert (SAMPLES_FOLDER / f"{sample.name}.ncu-rep").read_bytes() == sample_bytes(sample)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_the_committed_code_is_what_nvcc_makes_of_the_source(name, nvcc, run_tool):
+    committed = (CODE / f"{name}.cubin").read_bytes()
+    build = re.search(r"Build (\S+)", run_tool(nvcc, "--version"))
+    if build is None or build[1].encode() not in committed:
+        pytest.skip("another version of nvcc than the one that compiled the samples")
+    assert compile_cubin(name, str(nvcc)) == committed
 
 
 def test_samples_are_small_and_all_are_described():
@@ -219,6 +229,18 @@ def test_what_l1_misses_reaches_l2_and_what_l2_misses_reaches_device_memory(raw)
     assert stores == raw["lts__t_sectors_srcunit_tex_op_write.sum"]
     assert raw["lts__t_sectors_srcunit_tex_lookup_miss.sum"] == raw["dram__sectors_read.sum"]
     assert raw["dram__sectors_write.sum"] <= stores
+
+
+@each_launch
+def test_requests_are_executed_memory_instructions(raw):
+    executed = raw.instances("sass__inst_executed_per_opcode")
+    requests = "l1tex__t_requests_pipe_lsu_mem_global_op"
+    assert raw[f"{requests}_ld.sum"] == executed.get("LDG", 0) + executed.get("LDGSTS", 0)
+    assert raw[f"{requests}_st.sum"] == executed.get("STG", 0)
+    assert raw["sass__inst_executed_global_loads"] == executed.get("LDG", 0)
+    assert raw["smsp__sass_inst_executed_op_shared_ld.sum"] == executed.get("LDS", 0) + executed.get(
+        "LDSM", 0
+    )
 
 
 @each_launch

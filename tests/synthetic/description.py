@@ -1,4 +1,4 @@
-"""How a launch is described to the model: code, shape, memory behaviour, limit, and what its warps wait for."""
+"""How a launch is described to the model: code, shape, memory behaviour, limit, what its warps wait for."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ LAUNCH_OVERHEAD = 2e-6
 MOST_SAMPLES = 200_000
 
 Key = TypeVar("Key", bound=Hashable)
+MEMORY = ("LDG", "STG", "LDS", "STS", "LDSM", "LDGSTS")
 ANY = r"."
 STALL_SITES: Mapping[str, str] = {
     # state -> opcodes of the instructions at which warps wait in it; "after X": the readers of X's result
@@ -83,7 +84,7 @@ class Model:
 
     def _memory(self, step: Step) -> Memory | None:
         i = step.instruction
-        if not re.match(r"(LD|ST)[GS]|LDGSTS|LDSM", i.opcode):
+        if i.opcode not in MEMORY:
             return None
         sectors = 0 if i.opcode in ("LDS", "STS", "LDSM") else 128 * i.words // SECTOR
         neighbours = Access(sectors, sectors, i.words, i.words)
