@@ -406,6 +406,15 @@ def test_every_point_lies_on_or_below_its_roof(kernel):
     assert all(check.ok for check in roofline.checks)
 
 
+@each_launch
+def test_what_a_roof_limits_lies_on_it(sample, index, kernel):
+    cls, limiter = sample.expected[index]
+    if limiter not in ("tensor", "fp32", "dram"):
+        pytest.skip(f"{cls}, {limiter}: no roof of this chart limits it")
+    shares = [point.share for point in place(kernel).points if point.level == "dram"]
+    assert 85 < max(shares) < 95
+
+
 @each_sample
 def test_each_launch_gets_the_class_and_limiter_it_is_made_for(sample):
     verdicts = [diagnose(kernel).verdict for kernel in kernels(sample.name)]
