@@ -9,6 +9,7 @@ from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import numbers
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import quoted
+from ncukit.render.line import line
 from ncukit.render.text.launch import hint, more, name, trust
 from ncukit.render.text.parts import flat, ledger, number
 from ncukit.render.text.terminal import Terminal, columns, pad
@@ -44,7 +45,7 @@ def many_lines(t: Terminal, file: ReportFile, diagnoses: Sequence[Diagnosis], *,
         trust(t, overall.quality(launches, file)["facts"], file, longest.cells.kernel, verbose=verbose),
         _hints(t, file, longest),
     ]
-    return [line for n, block in enumerate(blocks) for line in (["", *block] if n else block)]
+    return [text for n, block in enumerate(blocks) for text in (["", *block] if n else block)]
 
 
 def _title(t: Terminal, file: ReportFile, launches: Sequence[Launch], kernels: int) -> list[str]:
@@ -59,7 +60,7 @@ def _title(t: Terminal, file: ReportFile, launches: Sequence[Launch], kernels: i
     time = f"profiled {t.text(total)} in total (one pass each, not a benchmark)"
     lines += t.row(time if known else "duration: not collected", "clean time: not measured")
     notes = [flat(head.synthetic(kernels_of)), *file.warnings]
-    return lines + [line for note in notes if note for line in t.wrap(t.text(note), first="! ", indent="  ")]
+    return lines + [text for note in notes if note for text in t.wrap(t.text(note), first="! ", indent="  ")]
 
 
 def _table(t: Terminal, launches: Sequence[Launch], rows: Sequence[Group], *, verbose: bool) -> list[str]:
@@ -91,7 +92,7 @@ def _table(t: Terminal, launches: Sequence[Launch], rows: Sequence[Group], *, ve
     room = max(NAME, t.width - max(map(len, body)) - 2)
     named = ["kernel", "", *(name(t, head.heading(group.first.cells.kernel), room) for group in shown)]
     room = max(len(text) for text in named)
-    lines = [t.cut(f"{pad(text, room)}  {line}", t.width) for text, line in zip(named, body, strict=True)]
+    lines = [t.cut(f"{pad(text, room)}  {row}", t.width) for text, row in zip(named, body, strict=True)]
     if len(shown) < len(rows):
         rest = _total([x for group in rows[len(shown) :] for x in group.launches])
         part = f", {numbers.short(share(rest, whole), '%')} of the time" if rest is not None and whole else ""
@@ -112,8 +113,17 @@ def _limit(t: Terminal, group: Group) -> tuple[str, str]:
     words = found.cls.removesuffix("-bound") + (f":{found.limiter}" if found.limiter else "")
     if len(verdicts) > 1:
         words += f" +{len(verdicts) - 1}"
-    leading = number(evidence_cell(first.cells, found.evidence[0])) if found.evidence else ""
-    return words, t.cut(t.text(leading), 13)
+    return words, t.cut(t.text(_leading(first)), 13)
+
+
+def _leading(launch: Launch) -> str:
+    """Return the number that leads the evidence; one without a unit in it carries its noun."""
+    if not launch.diagnosis.verdict.evidence:
+        return ""
+    first = launch.diagnosis.verdict.evidence[0]
+    text = number(evidence_cell(launch.cells, first))
+    noun = first.unit if first.unit.isalpha() and first.unit not in numbers.SYMBOLS else ""
+    return f"{text} {noun}{'' if text == '1' or noun == 'inst' else 's'}" if noun else text
 
 
 def _verdict(t: Terminal, launches: Sequence[Launch]) -> list[str]:
@@ -128,15 +138,16 @@ def _longest(t: Terminal, launch: Launch) -> list[str]:
     """Return the verdict of one launch without its tables."""
     cells, found = launch.cells, launch.diagnosis.verdict
     lines = [f"LAUNCH {launch.n:,}  " + name(t, head.heading(cells.kernel), t.width - 16)]
-    lines += heading(t, launch.diagnosis, "") + t.wrap(t.text(found.claim))
+    lines += heading(t, launch.diagnosis, "") + t.wrap(t.text(flat(line(found.claim))))
     if found.cls != "failed":
         lines += ["", *glance(t, cells, t.tree(bars(cells, found.limiter)))]
-    rows = [(t.text(number(evidence_cell(cells, e))), t.text(e.text)) for e in found.evidence[:EVIDENCE]]
-    lines += ["", *ledger(t, [("", rows)])] if rows else []
+    some = [(number(evidence_cell(cells, e)), flat(line(e.text))) for e in found.evidence[:EVIDENCE]]
+    lines += ["", *ledger(t, [("", t.tree(some))])] if some else []
     for text in found.missing:
-        lines += t.wrap(t.text(text), first="  - ", indent="    ")
+        lines += t.wrap(t.text(flat(line(text))), first="  - ", indent="    ")
     if found.experiment is not None:
-        lines += t.wrap(t.text(found.experiment.title), first="NEXT EXPERIMENT  ", indent=" " * 17)
+        title = t.text(flat(line(found.experiment.title)))
+        lines += ["", *t.wrap(title, first="NEXT EXPERIMENT  ", indent=" " * 17)]
     return lines
 
 

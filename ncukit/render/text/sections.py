@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ncukit.model import Diagnosis
+from ncukit.model import Diagnosis, Finding, Verdict
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.numbers import NARROW
 from ncukit.render.text.parts import flat, number
@@ -18,8 +18,8 @@ from ncukit.render.view.stalls import stalls as stall_view
 from ncukit.render.words import plural
 
 BAR = 20
-LISTED = 2.0
-"""[%] of the largest category from which another one has a row."""
+LISTED = 1.0
+"""[%] Share from which a category has a row."""
 SHOWN = 5
 """Findings and rules that are printed unless everything is asked for."""
 
@@ -50,7 +50,7 @@ def roofline(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) 
             for roof in tables["roofs"]
         ]
         lines += ["", *columns(rows, "<>>>")]
-    for text in tables["missing"]:
+    for text in tables["missing"] if verbose or tables["points"] else tables["missing"][:1]:
         lines += t.wrap(flat(text), first="  - ", indent="    ")
     for check in tables["checks"]:
         if verbose or check["status"] == "warn":
@@ -77,34 +77,43 @@ def stalls(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) ->
         title = panel["title"]
         what = title if title.startswith("sampling") else "cycles per issued instruction, from counters"
         lines.append(f"  {what}")
-        rows = []
-        for category, states in _categories(panel["rows"]):
-            if verbose or category["bar"] >= LISTED:
-                words = states if verbose or len(states) < 2 else [f"{states[0]} +{len(states) - 1}"]
-                bar = t.bar(category["bar"], BAR)
-                rows.append([category["name"], category["amount"], category["share"], bar, ", ".join(words)])
-        lines += [t.cut(line, t.width) for line in columns(rows, "<>><<")]
+        lines += [t.cut(row, t.width) for row in columns(_stall_rows(t, panel, verbose=verbose), "<>><<")]
     return lines
 
 
-def _categories(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
-    """Return each category with the raw states in it, largest first."""
-    found: list[tuple[dict[str, Any], list[str]]] = []
-    for row in rows:
+def _stall_rows(t: Terminal, panel: dict[str, Any], *, verbose: bool) -> list[list[str]]:
+    """Return a row for each category with its first state, and, when verbose, one for each further state."""
+    shares = {part["category"]: part["width"] for part in panel["stack"]}
+    rows: list[list[str]] = []
+    for row in panel["rows"]:
+        state = flat([row["state"]]) if "state" in row else ""
         if "category" in row:
-            found.append((row, []))
-        if "state" in row:
-            found[-1][1].append(flat([row["state"]]))
-    return found
+            share = shares[row["category"]]
+            listed = verbose or share >= LISTED
+            if listed:
+                rows.append([row["name"], row["amount"], row["share"], t.bar(share, BAR), state])
+        elif verbose:
+            rows.append([f"  {state}", row["amount"], row["share"], "", ""])
+        elif listed:
+            first = rows[-1][-1]
+            rows[-1][-1] = _and_more(first) if first else state
+    return rows
+
+
+def _and_more(states: str) -> str:
+    """Return "a +1" for "a", "a +2" for "a +1"."""
+    first, _, more = states.partition(" +")
+    return f"{first} +{int(more or 0) + 1}"
 
 
 def findings(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
-    """Return what the rules found beyond the verdict, by gain, and how many could not be applied."""
-    said = {e.metric for e in (*diagnosis.verdict.evidence, *diagnosis.verdict.against)}
-    known = {f.id for f in diagnosis.findings if f.metrics and said.issuperset(f.metrics)}
-    view = t.tree(finding_view(cells, diagnosis))
-    rows = [row for row in view["rows"] if verbose or row["id"] not in known]
-    skipped = view["skipped"]
+    """Return what the rules found beyond the verdict, by gain, and which could not be applied."""
+    view = finding_view(cells, diagnosis)
+    order = {found.id: n for n, found in enumerate(diagnosis.findings)}
+    known = {found.id for found in diagnosis.findings if _said(found, diagnosis.verdict)}
+    rows = sorted(view["rows"], key=lambda row: order[row["id"]])
+    rows = t.tree([row for row in rows if verbose or row["id"] not in known])
+    skipped = t.tree(view["skipped"])
     if not rows and not skipped:
         return []
     shown = rows if verbose else rows[:SHOWN]
@@ -124,9 +133,21 @@ def findings(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) 
         for text in (flat(row["detail"]) if verbose else "", flat(row["advice"]), row["source"]):
             lines += t.wrap(text, first=" " * 7, indent=" " * 7) if text else []
     if verbose:
+        reasons: dict[str, list[str]] = {}
         for rule in skipped:
-            lines += t.wrap(f"{rule['id']}: {flat(rule['reason'])}", first="  -  skipped ", indent=" " * 5)
+            why = flat(rule["reason"])
+            reasons.setdefault(why.split(": ", 1)[1] if why.startswith("needs ") else why, []).append(
+                rule["id"]
+            )
+        for why, ids in reasons.items():
+            lines += t.wrap(f"skipped, {why}: {', '.join(ids)}", first="  -  ", indent=" " * 5)
     return lines
+
+
+def _said(found: Finding, verdict: Verdict) -> bool:
+    """Return whether the verdict already says what a finding is about: its first metric, or its cause."""
+    cited = {e.metric for e in (*verdict.evidence, *verdict.against)}
+    return found.id == verdict.limiter or next(iter(found.metrics), "") in cited
 
 
 def opinion(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:

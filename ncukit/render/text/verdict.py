@@ -30,7 +30,7 @@ def verdict(t: Terminal, cells: Cells, diagnosis: Diagnosis) -> list[str]:
     if any(rows for _, rows in blocks):
         lines += ["", *ledger(t, blocks)]
     if found["missing"]:
-        lines += ["", "missing to decide"]
+        lines += ["", "missing to decide" if diagnosis.verdict.cls == "undetermined" else "not known"]
         for text in found["missing"]:
             lines += t.wrap(flat(text), first="  - ", indent="    ")
         lines += shell(t, found["collect"], "  collect   ")
@@ -40,7 +40,7 @@ def verdict(t: Terminal, cells: Cells, diagnosis: Diagnosis) -> list[str]:
 def heading(t: Terminal, diagnosis: Diagnosis, prefix: str = "VERDICT  ") -> list[str]:
     """Return class, limiter and confidence on one line; class and limiter are part of the verdict."""
     found = diagnosis.verdict
-    limiter = role(found.cls, found.limiter).replace(": ", " ", 1)
+    limiter = role(found.cls, found.limiter).replace(": ", " ", 1).removeprefix("pipe ")
     what = t.text(f"{found.cls}, {limiter}" if limiter else found.cls)
     if found.cls == "failed":
         sure = ""
