@@ -196,7 +196,9 @@ FINDINGS = (
         source="transpose.cu:95", gain_pct=80.0, gain_kind="local",
     ),
 )  # fmt: skip
-SKIPPED = (Skipped("spills", "memory", "local_load_sectors: not collected: section MemoryWorkloadAnalysis"),)
+SKIPPED = (
+    Skipped("spills", "memory", "needs local_load_inst: not collected: section MemoryWorkloadAnalysis"),
+)
 
 
 def test_one_launch_reads_like_the_golden_text(golden: Callable[[str, str], None]) -> None:
@@ -214,7 +216,7 @@ def test_verbose_adds_commands_roofs_passed_checks_messages_and_reasons(
         "nsys profile",
         "DRAM bytes fit",
         "A 32.2 - way bank conflict",
-        "spills: local_load_sectors",
+        "skipped spills: not collected: section",
     ):
         assert words in text
         assert words not in plain

@@ -140,7 +140,7 @@ def findings(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) 
                 rule["id"]
             )
         for why, ids in reasons.items():
-            lines += t.wrap(f"skipped, {why}: {', '.join(ids)}", first="  -  ", indent=" " * 5)
+            lines += t.wrap(f"skipped {', '.join(ids)}: {why}", first="  -  ", indent=" " * 5)
     return lines
 
 
