@@ -42,16 +42,16 @@ function build(d) {
   const inner = $('.in', d), i = d.dataset.i;
   if (!lazy || i === undefined || inner.childElementCount) return;
   const [claim, evidence, values, note] = lazy.rows[i], W = lazy.words, n = d.id.slice(7);
-  const val = (id, v) => v[1] === 'missing' || v[1] === 'absent'
-    ? `<span class="nc" data-t="${n}/${id}">${esc(v[0])}</span>`
-    : `<span class="v ${{ derived: 'fx', estimate: 'est' }[v[1]] || ''}" data-t="${n}/${id}">${esc(v[0])}</span>`;
-  let h = `<p class="w">${esc(W[claim])}</p>`;
-  if (evidence.length) h += `<ul class="ev w">${evidence.map(e => `<li><span class="n">${esc(e[0])}</span><span>${esc(W[e[1]])}</span></li>`).join('')}</ul>`;
+  const prose = k => esc(W[k]).replace(/`([^`]*)`/g, '<code>$1</code>');
+  const val = (key, [text, state]) => key
+    ? `<span class="${{ derived: 'v fx', estimate: 'v est', missing: 'nc', absent: 'nc' }[state] || 'v'}" data-t="${esc(key)}">${esc(text)}</span>` : esc(text);
+  let h = `<p class="w">${prose(claim)}</p>`;
+  if (evidence.length) h += `<ul class="ev w">${evidence.map(e => `<li><span class="n">${val(e[2], e)}</span><span>${prose(e[3])}</span></li>`).join('')}</ul>`;
   let at = 0;
   lazy.lists.forEach(list => {
-    h += '<div>' + list.map(r => `<div class="row"><span class="l">${esc(r[1])}</span><span class="val">${val(r[0], values[at++])}</span><span class="aux">${esc(r[2])}</span></div>`).join('') + '</div>';
+    h += '<div>' + list.map(r => `<div class="row"><span class="l">${esc(r[1])}</span><span class="val">${val(`${n}/${r[0]}`, values[at++])}</span><span class="aux">${esc(r[2])}</span></div>`).join('') + '</div>';
   });
-  inner.innerHTML = h + `<p class="w note">${esc(W[note])}</p>`;
+  inner.innerHTML = `${h}<p class="w note">${prose(note)}</p>`;
   tabbable(inner);
 }
 document.addEventListener('toggle', e => { if (e.target.matches('.kern[open]')) build(e.target); if (e.target.open) draw(); }, true);

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit.model import Evidence
 from ncukit.render import numbers
 from ncukit.render.cells import text as short_text
-from ncukit.render.line import Line
+from ncukit.render.line import line
 from ncukit.render.view.families import metric_row
 from ncukit.render.view.groups import Launch
 from ncukit.render.view.kernels import plain_rows
@@ -66,7 +67,7 @@ def island(launches: Sequence[Launch], spell: dict[str, str]) -> dict[str, Any]:
     rows = [
         [
             word(launch.diagnosis.verdict.claim),
-            [[_spoken(launch, e), word(e.text)] for e in launch.diagnosis.verdict.evidence[:EVIDENCE]],
+            [[*_spoken(launch, e), word(e.text)] for e in launch.diagnosis.verdict.evidence[:EVIDENCE]],
             [_value(launch, row.id) for rows in LISTS for row in rows],
             word(_note(launch)),
         ]
@@ -84,15 +85,16 @@ def island(launches: Sequence[Launch], spell: dict[str, str]) -> dict[str, Any]:
 def _inside(launch: Launch) -> dict[str, Any]:
     verdict = launch.diagnosis.verdict
     return {
-        "claim": verdict.claim,
+        "claim": line(verdict.claim),
         "evidence": [ledger(launch.cells, e) for e in verdict.evidence[:EVIDENCE]],
         "lists": [[metric_row(row, launch.cells) for row in rows] for rows in LISTS],
-        "note": _note(launch),
+        "note": line(_note(launch)),
     }
 
 
-def _spoken(launch: Launch, evidence: Any) -> str:
-    return str(evidence_cell(launch.cells, evidence)["text"])
+def _spoken(launch: Launch, evidence: Evidence) -> list[Any]:
+    cell = evidence_cell(launch.cells, evidence)
+    return [cell["text"], cell["state"], cell["tip"]]
 
 
 def _value(launch: Launch, id: str) -> list[str]:
@@ -115,11 +117,11 @@ def _note(launch: Launch) -> str:
 
 def _rules(launch: Launch) -> list[str]:
     """Return ncu's rules with a gain, the kind of gain said with each."""
-    said: Line = []
+    said: list[str] = []
     for rule in launch.cells.kernel.raw.rules:
         whole, part = gains(rule)
         gain = whole if whole is not None else part
         if gain:
             kind = "global" if whole is not None else "local"
-            said.append({"text": f"{rule.name} ({kind} {numbers.short(gain, '%')})"})
-    return [part["text"] for part in said]
+            said.append(f"{rule.name} ({kind} {numbers.short(gain, '%')})")
+    return said
