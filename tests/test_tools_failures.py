@@ -127,7 +127,9 @@ def test_replay_warning_save_failure_launch_failure_and_preparation_are_told_apa
 @pytest.mark.parametrize(
     ("context", "why", "words"),
     [
-        (Context(kernel="regex:gemm"), "filter", "matched the kernel filter regex:gemm"),
+        (Context(kernel="regex:gemm"), "filter", "no launch matched the kernel filter regex:gemm"),
+        (Context(kernel="gemm", profiler_api=True), "filter", "no launch inside the marked region matched"),
+        (Context(range="ncukit", range_opened=True), None, "no kernel was launched inside the marked region"),
         (Context(kernel="gemm", range="ncukit", range_opened=True), "filter", "gemm"),
         (
             Context(range="ncukit", range_opened=False, kernel="gemm"),

@@ -334,6 +334,20 @@ def test_a_gpu_is_compared_with_the_chips_of_this_ncu(cc: tuple[int, int], suppo
     assert ncu_tool.supports(("ga100", "gh100", "tu102"), cc) is supported
 
 
+def test_facts_for_advice_name_version_and_other_installs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ncu").write_text("#!/bin/sh\necho Version 2024.1.1.0\n")
+        (tmp_path / name / "ncu").chmod(0o755)
+    environ = {"PATH": f"{tmp_path}/a:{tmp_path}/b:/bin"}
+    found = ncu_tool.facts(replace(tool(), path=tmp_path / "a" / "ncu"), environ=environ)
+    assert found["version"] == "2025.3.0.0"
+    assert str(tmp_path / "b" / "ncu") in found["installs"]
+    assert str(tmp_path / "a" / "ncu") not in found["installs"]
+
+
 def test_a_partial_report_is_kept_with_its_failure(tmp_path: Path) -> None:
     options = NcuOptions(("a",), tmp_path / "out")
     options.report.write_bytes(b"NVR\0rest")

@@ -245,25 +245,25 @@ def _nothing_profiled(lines: Sequence[str], context: Context) -> Failure | None:
     connected = re.findall(r"Connected to process (\d+) \((.*)\)", text)
     ended = re.findall(r"Target process (\d+) terminated before first instrumented API call", text)
     seen = [f"{pid} {path}" for pid, path in connected] + [f"{pid} (no CUDA)" for pid in ended]
-    facts = {"processes": ", ".join(seen)}
-    facts |= {"kernel": context.kernel or "", "range": context.range or ""}
     marked = bool(context.range or context.profiler_api)
+    region = "the marked region" if marked else ""
+    facts = {"processes": ", ".join(seen), "kernel": context.kernel, "range": context.range, "region": region}
     skipped = {why for why, pattern in _SKIPPED.items() if re.search(pattern, text)}
     if "requires the --target-processes all option" in text:
-        why = ".child"
+        id = "nothing-profiled.child"
     elif not connected:
-        return failure("app-no-cuda", context, said, **{k: v for k, v in facts.items() if v})
-    elif (
-        marked and context.range_opened and (context.range or "").endswith(("/", "]")) and not context.kernel
-    ):
-        why = ".thread"
-    elif marked and (context.range_opened is False or not context.kernel or skipped == {"range"}):
-        why = ".range"
+        id = "app-no-cuda"
+    elif marked and (context.range_opened is False or skipped == {"range"}):
+        id = "nothing-profiled.range"
     elif context.kernel:
-        why = ".filter"
+        id = "nothing-profiled.filter"
+    elif marked and context.range_opened is None:
+        id = "nothing-profiled.range"
+    elif context.range and context.range.endswith(("/", "]")):
+        id = "nothing-profiled.thread"
     else:
-        why = ".child" if ended else ""
-    return failure(f"nothing-profiled{why}", context, said, **{k: v for k, v in facts.items() if v})
+        id = "nothing-profiled.child" if ended else "nothing-profiled"
+    return failure(id, context, said, **{name: text for name, text in facts.items() if text})
 
 
 # What ncu --verbose says about each launch that it passed over.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ncukit.errors import ToolError, UsageError
-from ncukit.tools import host
+from ncukit.tools import host, locate
 from ncukit.tools.failures import Context, classify, failure
 from ncukit.tools.names import Base
 from ncukit.tools.output import Outcome, Stamp
@@ -155,6 +155,13 @@ def context(options: NcuOptions, **known: Any) -> Context:
             **known,
         }
     )
+
+
+def facts(tool: Probe, *, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what advice needs to know: versions of ncu and driver, and other installs of ncu."""
+    others = [str(i.path) for i in locate.installs("ncu", environ=environ) if i.path != tool.path]
+    known = {"version": tool.version, "driver": host.driver_version(), "installs": ", ".join(others)}
+    return {name: text for name, text in known.items() if text}
 
 
 def judge(done: Completed, options: NcuOptions, before: Stamp | None, **known: Any) -> Outcome:
