@@ -10,7 +10,7 @@ from ncukit.catalog import load
 from ncukit.model import Kernel, Value
 from ncukit.render import cells, numbers
 from ncukit.render.text.parts import parted
-from ncukit.render.text.terminal import Terminal, columns
+from ncukit.render.text.terminal import Terminal, columns, pad
 from ncukit.render.words import FAMILIES, signature
 
 NAME = 36
@@ -77,7 +77,10 @@ def _rows(t: Terminal, values: Iterable[Value], *, verbose: bool) -> list[str]:
     """Return a row for each known value, and the unknown ones with their reasons or as one count."""
     values = list(values)
     shown = [value for value in values if value.known]
-    lines = columns([(value.id, *_parted(t, value), _quality(value)) for value in shown], "<><<")
+    ids = max((len(value.id) for value in shown), default=0)
+    rows = [(pad(value.id, ids), *_parted(t, value), _quality(value)) for value in shown]
+    numeric = iter(columns([row for row in rows if row[1]], "<><<"))
+    lines = [next(numeric) if row[1] else t.cut(f"  {row[0]}  {row[2]}", t.width) for row in rows]
     if doubts := [value for value in shown if not value.reliable]:
         for value in doubts:
             lines += t.wrap(t.text(f"{value.id}: {value.reason}"), first="  ! ", indent="    ")
@@ -108,12 +111,12 @@ def _by_launch(t: Terminal, kernels: Sequence[Kernel], id: str) -> list[str]:
 
 
 def _parted(t: Terminal, value: Value) -> tuple[str, str]:
-    """Return the number and, apart from it, its unit: ("67.4", "M wavefront")."""
+    """Return the number and, apart from it, its unit: ("67.4", "M wavefront"); words have no number."""
     if not value.known:
         return ("–", "")
     text = t.text(cells.text(value))
     if isinstance(value.value, str):
-        return (text, "")
+        return ("", text)
     digits, unit = parted(text)
     if value.unit not in BARE and value.unit not in numbers.SYMBOLS:
         unit = f"{unit} {value.unit}".strip()

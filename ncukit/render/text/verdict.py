@@ -17,6 +17,8 @@ from ncukit.render.view.verdict import verdict as verdict_view
 BAR = 32
 """Columns of a bar beside a unit, at most."""
 LIMIT = "<- limit"
+SAME = {"issue_slot_utilization_pct": "issue_busy_pct"}
+"""Units that other sections measure as well, so that they are not called unknown."""
 
 
 def verdict(t: Terminal, cells: Cells, diagnosis: Diagnosis) -> list[str]:
@@ -64,7 +66,7 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
         if bar["cell"]["state"] == "flagged":
             line += f"  ! {bar['cell']['mark']}"
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
-    unknown = [t.text(label) for id, label, _ in GLANCE if cells.number(id) is None]
+    unknown = [t.text(label) for id, label, _ in GLANCE if cells.number(SAME.get(id, id)) is None]
     if unknown:
         lines += t.wrap("; ".join(unknown), first="  not collected: ", indent="    ")
     return lines
