@@ -195,6 +195,7 @@ class Launch:
     device: int
     stream: int
     process: int
+    start: int
     duration: int
     nth: int
     matches: int

@@ -180,6 +180,7 @@ def _describe(scope: Scope, rows: Columns, row: int, best: KernelTime, request: 
         device=value["device"],
         stream=value["stream"],
         process=value["process"],
+        start=value["start"],
         duration=value["end"] - value["start"],
         nth=int(np.count_nonzero(same & before)),
         matches=int(np.count_nonzero(same)),

@@ -28,7 +28,8 @@ def write_timeline(
     Raises:
         UsageError: the file exists and ``force`` is not set, or it cannot be written.
     """
-    lanes = strip(scope, timeline.main_device) if timeline.main_device is not None else {}
+    around = None if choice is None else choice.launch.start
+    lanes = strip(scope, timeline.main_device, around=around) if timeline.main_device is not None else {}
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     view = page_view(
         timeline,

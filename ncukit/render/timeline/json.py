@@ -180,7 +180,8 @@ def _evidence(e: Evidence) -> dict[str, Any]:
 
 
 def _choice(choice: LaunchChoice) -> dict[str, Any]:
-    launch = asdict(choice.launch) | {"duration": _s(choice.launch.duration)}
+    times = {"start": _s(choice.launch.start), "duration": _s(choice.launch.duration)}
+    launch = asdict(choice.launch) | times
     candidates = [asdict(c) | {"total": _s(c.total)} for c in choice.runners_up]
     return {
         **launch,

@@ -1,7 +1,9 @@
 """The lanes of the timeline strip: few enough items to draw, however long the trace.
 
-Neighbours that lie closer than a resolution become one item that says how many it holds; the resolution is
-the finest at which a lane stays within its part of the budget.  Long items always stay themselves.
+Short neighbours that begin in the same step of a lane's resolution become one item that says how many it
+holds and how much of its time they fill; the resolution is the finest at which a lane stays within its part
+of the budget.  Long items stay themselves.  Where anything was merged, a second set of lanes shows a short
+part of the trace in full.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ncukit.diagnose.timeline.calls import Named
 from ncukit.diagnose.timeline.copies import DIRECTIONS, directions
 from ncukit.diagnose.timeline.devices import empty_time, numbered
+from ncukit.diagnose.timeline.intervals import lengths_by
 from ncukit.diagnose.timeline.names import plain_call
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model.trace import UNKNOWN, Columns
@@ -23,88 +26,169 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-ITEMS = 4000
-"""Items of all lanes together."""
+ITEMS = 3000
+"""Items of all lanes together, over the whole window; the part in full has half as many."""
+DETAIL = 120
+"""Kernels in the part that is shown in full."""
 STREAMS = 8
 """Streams with a lane of their own; the kernels of all others share one."""
 RANGES = 3
 """Lanes of NVTX ranges, by depth of nesting."""
 NAME = 60
 """Longest name of an item [characters]; the tables have the whole names."""
-_COARSEST = 250
-"""At this many steps over the window a lane cannot hold more than twice as many items."""
+_FINEST = 64
+"""The resolution is at first this many steps for each item of the budget."""
 _LANES = {"h2d": "to device", "d2h": "to host"}
 
 
 @dataclass(frozen=True)
-class Lane:
-    """One lane: ``kind`` colours it; items are start and length [ns from the window's start], name, count."""
-
+class _Source:
     name: str
     kind: str
-    items: tuple[tuple[int, int, int, int], ...]
-    resolution: int
-    """Items closer than this were merged [ns]; 0: every event is an item."""
+    rows: Columns
 
 
-def strip(scope: Scope, device: int, *, items: int = ITEMS) -> dict[str, Any]:
+def strip(scope: Scope, device: int, *, around: int | None = None, items: int = ITEMS) -> dict[str, Any]:
     """Return the lanes of ``device`` within the region, as plain data for the page.
 
-    ``window`` [ns] is the first start and the length; ``names`` are what items point to.
+    ``window`` is first start and length [ns]; items are start, length, name, count and filled time, five
+    numbers each, from the window's start; ``names`` is what they point to; ``longest`` is the longest gap.
+    ``around`` [ns] is what the part in full shows, None: the middle.
     """
     window = scope.windows[device]
     low, high = int(window.start[0]), int(window.end[-1])
     names: dict[str, int] = {}
-    sources = [s for s in _sources(scope, device) if len(s[2])]
-    share = items // max(1, len(sources))
-    lanes = [_lane(scope, name, kind, rows, (low, high), share, names) for name, kind, rows in sources]
-    return {
+    sources = [source for source in _sources(scope, device) if len(source.rows)]
+    lanes = _lanes(scope, sources, (low, high), (low, high), items, names)
+    gap = empty_time(scope, device)
+    lengths = gap.end - gap.start
+    longest = int(lengths.argmax()) if len(gap) else None
+    found: dict[str, Any] = {
         "window": [low, high - low],
-        "names": list(names),
-        "lanes": [
-            {
-                "name": lane.name,
-                "kind": lane.kind,
-                "resolution": lane.resolution,
-                "items": [value for item in lane.items for value in item],
-            }
-            for lane in lanes
-        ],
+        "longest": None if longest is None else [int(gap.start[longest]) - low, int(lengths[longest])],
+        "lanes": lanes,
+        "detail": None,
     }
+    if any(lane["resolution"] for lane in lanes):
+        part = _detail(scope, device, low, high, around)
+        inner = _lanes(scope, sources, (low, high), part, items // 2, names)
+        found["detail"] = {"window": [part[0] - low, part[1] - part[0]], "lanes": inner}
+    return found | {"names": list(names)}
 
 
-def _sources(scope: Scope, device: int) -> list[tuple[str, str, Columns]]:
-    """Return name, kind and events of each lane, from the CPU's side down to the GPU's."""
+def _detail(scope: Scope, device: int, low: int, high: int, around: int | None) -> tuple[int, int]:
+    """Return the part of the window with `DETAIL` kernels around a time."""
     import numpy as np
 
-    found = [(f"ranges {depth + 1}" if depth else "ranges", "range", rows) for depth, rows in _ranges(scope)]
+    rows = scope.rows("kernels", device)
+    if not len(rows):
+        middle, half = (low + high) // 2, max(1, (high - low) // 200)
+        return max(low, middle - half), min(high, middle + half)
+    place = int(np.searchsorted(rows["start"], (low + high) // 2 if around is None else around))
+    first = max(0, min(place - DETAIL // 2, len(rows) - DETAIL))
+    last = min(len(rows), first + DETAIL)
+    return max(low, int(rows["start"][first])), min(high, int(rows["end"][first:last].max()))
+
+
+def _lanes(
+    scope: Scope,
+    sources: list[_Source],
+    window: tuple[int, int],
+    part: tuple[int, int],
+    items: int,
+    names: dict[str, int],
+) -> list[dict[str, Any]]:
+    """Return one lane for each source, with what lies in ``part``, in times from the window's start."""
+    budget = max(10, items // max(1, len(sources)))
+    return [_lane(scope, source, window[0], part, budget, names) for source in sources]
+
+
+def _lane(
+    scope: Scope, source: _Source, zero: int, part: tuple[int, int], budget: int, names: dict[str, int]
+) -> dict[str, Any]:
+    import numpy as np
+
+    low, high = part
+    rows = source.rows
+    rows = rows.take((rows["start"] < high) & ((rows["end"] > low) | (rows["start"] == low)))
+    start, end = np.maximum(rows["start"], low) - low, np.minimum(rows["end"], high) - low
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], end[order]
+    naming = "short" if "short" in rows else "name"
+    label = rows[naming][order] if naming in rows else np.full(len(rows), UNKNOWN, np.int64)
+    group, resolution, steps = np.arange(len(start)), 0, budget * _FINEST
+    while len(start) and int(group[-1]) + 1 > budget:
+        resolution = max(1, (high - low) // steps)
+        group = _groups(start, end, resolution, keep_long=steps > budget // 2)
+        steps //= 2
+    items: list[int] = []
+    for s, e, i, n, busy in zip(*(a.tolist() for a in _merged(start, end, group)), strict=True):
+        text = source.name
+        if label[i] != UNKNOWN:
+            text = shorten(plain_call(scope.trace.names[int(label[i])]), NAME)
+        items += [s + low - zero, e - s, names.setdefault(text, len(names)), n, busy]
+    return {"name": source.name, "kind": source.kind, "resolution": resolution, "items": items}
+
+
+def _groups(start: Ints, end: Ints, resolution: int, *, keep_long: bool) -> Ints:
+    """Return the number of the item that each row belongs to; a row of ``resolution`` or more is its own."""
+    import numpy as np
+
+    step = start // resolution
+    long = (end - start >= resolution) & keep_long
+    new = np.ones(len(start), np.bool_)
+    new[1:] = (step[1:] != step[:-1]) | long[1:] | long[:-1]
+    return np.cumsum(new) - 1
+
+
+def _merged(start: Ints, end: Ints, group: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return start, end, row of the longest, count and filled time of each item."""
+    import numpy as np
+
+    if not len(start):
+        none = np.empty(0, np.int64)
+        return none, none, none, none, none
+    first = np.flatnonzero(np.concatenate(([True], np.diff(group) != 0)))
+    longest = np.lexsort((start - end, group))[first]
+    count = np.diff(np.concatenate((first, [len(start)])))
+    _, busy = lengths_by(group, start, end)
+    return start[first], np.maximum.reduceat(end, first), longest, count, busy
+
+
+def _sources(scope: Scope, device: int) -> list[_Source]:
+    """Return the events of each lane, from the CPU's side down to the GPU's."""
+    import numpy as np
+
+    found = [
+        _Source(f"ranges {depth + 1}" if depth else "ranges", "range", rows) for depth, rows in _ranges(scope)
+    ]
     calls = scope.trace.calls
     named = Named(scope.trace, calls)
-    found.append(("host launches", "launch", calls.take(named.is_kind("launch", "submit"))))
-    found.append(("host waits", "wait", calls.take(named.is_kind("wait"))))
+    found.append(_Source("host launches", "launch", calls.take(named.is_kind("launch", "submit"))))
+    found.append(_Source("host waits", "wait", calls.take(named.is_kind("wait"))))
     kernels = scope.trace.kernels.take(scope.trace.kernels["device"] == device)
     inverse, place = numbered(kernels["process"], kernels["context"], kernels["stream"])
     busy = np.bincount(inverse, weights=kernels.duration, minlength=len(place))
     most = np.argsort(-busy, kind="stable")[:STREAMS]
     for i in sorted(most.tolist()):
         name = "kernels" if len(place) == 1 else f"stream {kernels['stream'][place[i]]}"
-        found.append((name, "kernel", kernels.take(inverse == i)))
+        found.append(_Source(name, "kernel", kernels.take(inverse == i)))
     if len(place) > STREAMS:
-        found.append(
-            (f"{len(place) - STREAMS} other streams", "kernel", kernels.take(~np.isin(inverse, most)))
-        )
+        rest = kernels.take(~np.isin(inverse, most))
+        found.append(_Source(f"{len(place) - STREAMS} other streams", "kernel", rest))
     graphs = scope.trace.graphs
-    found.append(("graphs", "graph", graphs.take(graphs["device"] == device)))
+    found.append(_Source("graphs", "graph", graphs.take(graphs["device"] == device)))
     copies = scope.trace.copies.take(scope.trace.copies["device"] == device)
     way = directions(copies)
+    codes: dict[str, int] = {direction: code for code, direction in enumerate(DIRECTIONS)}
     for direction, name in _LANES.items():
-        found.append((name, "copy", copies.take(way == DIRECTIONS.index(direction))))
-    rest = ~np.isin(way, [DIRECTIONS.index(d) for d in _LANES])
-    found.append(("other copies", "copy", copies.take(rest)))
+        found.append(_Source(name, "copy", copies.take(way == codes[direction])))
+    others = ~np.isin(way, [codes[direction] for direction in _LANES])
+    found.append(_Source("other copies", "copy", copies.take(others)))
     memsets = scope.trace.memsets
-    found.append(("memory sets", "memset", memsets.take(memsets["device"] == device)))
+    found.append(_Source("memory sets", "memset", memsets.take(memsets["device"] == device)))
     empty = empty_time(scope, device)
-    found.append(("GPU empty", "gap", Columns({"start": empty.start, "end": empty.end})))
+    found.append(_Source("GPU empty", "gap", Columns({"start": empty.start, "end": empty.end})))
     return found
 
 
@@ -126,63 +210,3 @@ def _ranges(scope: Scope) -> list[tuple[int, Columns]]:
         depth[i] = len(open_ends)
         open_ends.append(end)
     return [(d, rows.take(depth == d)) for d in range(min(RANGES, int(depth.max()) + 1))]
-
-
-def _lane(
-    scope: Scope,
-    name: str,
-    kind: str,
-    rows: Columns,
-    window: tuple[int, int],
-    budget: int,
-    names: dict[str, int],
-) -> Lane:
-    """Return one lane, merged until it holds at most ``budget`` items."""
-    import numpy as np
-
-    low, high = window
-    rows = rows.take(
-        (rows["end"] > low) & (rows["start"] < high) | ((rows["start"] == low) & (rows["end"] == low))
-    )
-    start, end = np.maximum(rows["start"], low) - low, np.minimum(rows["end"], high) - low
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], end[order]
-    naming = "short" if "short" in rows else "name"
-    label = rows[naming][order] if naming in rows else np.full(len(rows), UNKNOWN, np.int64)
-    steps, resolution = max(1, budget) * 64, 0
-    first, last, longest, count = _merge(start, end, 0)
-    while len(first) > budget and steps >= _COARSEST // 2:
-        resolution = max(1, (high - low) // steps)
-        first, last, longest, count = _merge(start, end, resolution)
-        steps //= 2
-    items = []
-    for s, e, i, n in zip(first.tolist(), last.tolist(), longest.tolist(), count.tolist(), strict=True):
-        text = name if label[i] == UNKNOWN else shorten(plain_call(scope.trace.names[int(label[i])]), NAME)
-        if text not in names:
-            names[text] = len(names)
-        items.append((s, e - s, names[text], n))
-    return Lane(name, kind, tuple(items), resolution)
-
-
-def _merge(start: Ints, end: Ints, resolution: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return start, end, position of the longest and count of what remains when close neighbours merge.
-
-    Rows are ordered by start.  A row as long as ``resolution`` or longer begins an item of its own.
-    """
-    import numpy as np
-
-    if not len(start):
-        none = np.empty(0, np.int64)
-        return none, none, none, none
-    if resolution == 0:
-        return start, end, np.arange(len(start)), np.ones(len(start), np.int64)
-    length = end - start
-    reach = np.maximum.accumulate(end)
-    long = length >= resolution
-    new = np.ones(len(start), np.bool_)
-    new[1:] = (start[1:] - reach[:-1] >= resolution) | long[1:] | long[:-1]
-    first = np.flatnonzero(new)
-    bounds = np.concatenate((first, [len(start)]))
-    last = np.maximum.reduceat(end, first)
-    order = np.lexsort((-length, np.cumsum(new)))
-    return start[first], last, order[first], np.diff(bounds)
