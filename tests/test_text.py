@@ -297,6 +297,18 @@ def test_nothing_collected_is_said_in_words() -> None:
     assert " 0 %" not in text
 
 
+def test_a_duration_that_was_not_collected_is_no_profiled_time() -> None:
+    text = show(
+        launch(kernel_duration=Value("kernel_duration", None, "s", reason="not collected: section X"))
+    )
+    assert "duration: not collected    clean time: not measured" in text
+    assert "profiled" not in text.split("\n\n")[0]
+
+
+def test_a_launch_without_configuration_has_no_grid() -> None:
+    assert "launch configuration: not recorded" in show(launch(grid_size=None))
+
+
 def test_a_failed_launch_has_no_numbers_of_its_measurement() -> None:
     why = "the launch was not profiled: zero replay passes"
     failed = launch(
@@ -451,6 +463,15 @@ def test_wrapping_keeps_a_number_with_its_unit() -> None:
             assert any(number in line for line in lines)
 
 
+def test_wrapping_knows_which_plain_space_belongs_to_a_number() -> None:
+    lines = Terminal(width=24).wrap("improves by less than 5 % or 1.4 x of 3 blocks here")
+    assert [line.replace("\u202f", " ") for line in lines] == [
+        "improves by less than",
+        "5 % or 1.4 x of 3 blocks",
+        "here",
+    ]
+
+
 def test_a_long_command_goes_on_after_a_backslash_outside_quotes() -> None:
     command = (
         "ncu --set full --kernel-name 'regex:a  b c d e f g h i j k l m' -o again ./your_program --size 81"
@@ -481,6 +502,13 @@ def test_launches_of_different_kernels_are_listed_by_number_and_time() -> None:
     assert [row.split()[1] for row in table[2:]] == ["2", "1"]
 
 
+def test_kernels_of_one_function_are_named_from_where_they_differ() -> None:
+    common = "void Kernel<cutlass::gemm::threadblock::Mma<64, 64, "
+    some = [launch("Kernel", f"{common}{kind}>>()", index=i) for i, kind in enumerate(("sliced", "serial"))]
+    rows = block(show(*some), "kernel ")[2:]
+    assert [row.split("  ")[0] for row in rows] == ["Kernel…sliced>>()", "Kernel…serial>>()"]
+
+
 def test_more_than_twenty_kernels_are_folded_with_their_share() -> None:
     some = [launch(f"k{i}", f"k{i}()", index=i, kernel_duration=1e-4) for i in range(25)]
     assert block(show(*some), "kernel ")[-1] == "5 rows more, 20.0 % of the time (--verbose)"
@@ -496,6 +524,7 @@ def test_a_failed_launch_among_many_adds_no_time() -> None:
     assert rows["bad"].split()[-3:] == ["–", "–", "failed"]
     assert " 100.0 " in rows["transposeCoalesced"]
     assert "launches without a valid measurement" in text
+    assert not re.search(r"(?m)^ +0 % ", text)
 
 
 def test_durations_that_were_not_collected_are_not_zero() -> None:

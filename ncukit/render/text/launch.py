@@ -45,9 +45,16 @@ def title(t: Terminal, file: ReportFile, cells: Cells, *, verbose: bool) -> list
     if verbose and not lines[0].startswith(t.text(kernel.demangled)):
         lines += t.wrap(t.text(kernel.demangled), first="  ", indent="    ")
     gpu, grid, *_ = (flat(fact["text"]) for fact in t.tree(head.facts(cells)))
-    lines += t.row(gpu, f"grid {grid}")
-    duration = f"profiled {number(t.tree(cells['kernel_duration']))} (one pass, not a benchmark)"
-    lines += t.row("no valid measurement" if kernel.failed else duration, "clean time: not measured")
+    shape = f"grid {grid}".replace("grid 1 blocks", "grid 1 block")
+    lines += t.row(gpu, shape if cells.value("grid_size").known else "launch configuration: not recorded")
+    duration = t.tree(cells["kernel_duration"])
+    if kernel.failed:
+        time = "no valid measurement"
+    elif cells.value("kernel_duration").known:
+        time = f"profiled {number(duration)} (one pass, not a benchmark)"
+    else:
+        time = f"duration: {number(duration)}"
+    lines += t.row(time, "clean time: not measured")
     notes = [flat(t.tree(head.synthetic([kernel]))), *map(t.text, file.warnings)]
     return lines + [line for note in notes if note for line in t.wrap(note, first="! ", indent="  ")]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import takewhile
 from statistics import median
 
 from ncukit.model import Diagnosis, ReportFile
@@ -11,14 +13,14 @@ from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import quoted
 from ncukit.render.line import line
 from ncukit.render.text.launch import hint, more, name, trust
-from ncukit.render.text.parts import flat, ledger, number
+from ncukit.render.text.parts import flat, ledger, number, parted
 from ncukit.render.text.terminal import Terminal, columns, pad
-from ncukit.render.text.verdict import glance, heading
+from ncukit.render.text.verdict import glance, heading, lacking
 from ncukit.render.view import head, overall
 from ncukit.render.view.groups import Group, Launch, by_kernel, by_verdict, share
 from ncukit.render.view.verdict import evidence_cell
 from ncukit.render.view.verdict import glance as bars
-from ncukit.render.words import plural
+from ncukit.render.words import plural, signature
 
 ROWS = 20
 """Rows of the table unless everything is asked for."""
@@ -26,6 +28,8 @@ EVIDENCE = 3
 """Lines of evidence of the launch that costs most."""
 NAME = 18
 """Columns that a kernel name has at least."""
+_WORD = re.compile(r"\w*$")
+"""The last, perhaps incomplete, word."""
 
 
 def many_lines(t: Terminal, file: ReportFile, diagnoses: Sequence[Diagnosis], *, verbose: bool) -> list[str]:
@@ -90,7 +94,7 @@ def _table(t: Terminal, launches: Sequence[Launch], rows: Sequence[Group], *, ve
     ]  # fmt: skip
     body = columns(t.tree([*heads, *cells]), ">>><>" if single else ">>>><>", indent=0)
     room = max(NAME, t.width - max(map(len, body)) - 2)
-    named = ["kernel", "", *(name(t, head.heading(group.first.cells.kernel), room) for group in shown)]
+    named = ["kernel", "", *_names(t, shown, room)]
     room = max(len(text) for text in named)
     lines = [t.cut(f"{pad(text, room)}  {row}", t.width) for text, row in zip(named, body, strict=True)]
     if len(shown) < len(rows):
@@ -98,6 +102,26 @@ def _table(t: Terminal, launches: Sequence[Launch], rows: Sequence[Group], *, ve
         part = f", {numbers.short(share(rest, whole), '%')} of the time" if rest is not None and whole else ""
         lines.append(t.text(f"{plural(len(rows) - len(shown), 'row')} more{part} (--verbose)"))
     return lines
+
+
+def _names(t: Terminal, groups: Sequence[Group], room: int) -> list[str]:
+    """Return the names as they fit; two kernels of one function from where they differ."""
+    kernels = [group.first.cells.kernel for group in groups]
+    rests: dict[str, set[str]] = {}
+    for kernel in kernels:
+        rests.setdefault(kernel.name, set()).add(signature(kernel.name, kernel.demangled))
+    found = []
+    for kernel in kernels:
+        spelled = head.heading(kernel)
+        if len(same := rests[kernel.name]) > 1:
+            pairs = zip(min(same), max(same), strict=False)
+            alike = len(
+                _WORD.sub("", "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+            )
+            rest = signature(kernel.name, kernel.demangled)
+            spelled = {**spelled, "signature": f"…{rest[alike:]}" if alike else rest}
+        found.append(name(t, spelled, room))
+    return found
 
 
 def number_of(group: Group, *, single: bool) -> str:
@@ -129,8 +153,8 @@ def _leading(launch: Launch) -> str:
 def _verdict(t: Terminal, launches: Sequence[Launch]) -> list[str]:
     found = t.tree(overall.verdict(launches, by_verdict(launches)))
     lines = t.wrap(f"{flat(found['claim'])}.", first="VERDICT  ", indent=" " * 9)
-    against = [e for e in found["against"] if e["n"]["text"] != "0"]
-    rows = [(number(e["n"]), flat(e["text"])) for e in (*found["evidence"], *against)]
+    said = [e for e in (*found["evidence"], *found["against"]) if parted(e["n"]["text"])[0] != "0"]
+    rows = [(number(e["n"]), flat(e["text"])) for e in said]
     return [*lines, *ledger(t, [("", rows)])]
 
 
@@ -143,8 +167,7 @@ def _longest(t: Terminal, launch: Launch) -> list[str]:
         lines += ["", *glance(t, cells, t.tree(bars(cells, found.limiter)))]
     some = [(number(evidence_cell(cells, e)), flat(line(e.text))) for e in found.evidence[:EVIDENCE]]
     lines += ["", *ledger(t, [("", t.tree(some))])] if some else []
-    for text in found.missing:
-        lines += t.wrap(t.text(flat(line(text))), first="  - ", indent="    ")
+    lines += lacking(t, launch.diagnosis)
     if found.experiment is not None:
         title = t.text(flat(line(found.experiment.title)))
         lines += ["", *t.wrap(title, first="NEXT EXPERIMENT  ", indent=" " * 17)]

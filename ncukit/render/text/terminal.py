@@ -33,6 +33,10 @@ _PLAIN = {
     "■": "#", "◆": "*", "²": "^2", "³": "^3",
 }  # fmt: skip
 """How a character is spelled where the encoding lacks it; all others become escapes."""
+_UNIT = re.compile(
+    r"(?<=[\d∞]) (?=(?:%|x|[pnµumkMGTPE]?(?:B|s|Hz|FLOP|OP|inst)(?:/s)?|[KMGT]iB)(?![\w/]))|(?<=~) (?=\d)"
+)
+"""A plain space that belongs to a number."""
 _SUPERSCRIPT = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -153,7 +157,7 @@ class Terminal:
         up, or left ``whole`` where somebody must be able to copy it.
         """
         lines, line, start = [], first, True
-        for word in text.split(" "):
+        for word in _UNIT.sub(NARROW, text).split(" "):
             if not word:
                 continue
             if not start and cell_len(line) + 1 + cell_len(word) > self.width:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ncukit.model import Diagnosis
 from ncukit.render.cells import Cells
+from ncukit.render.line import line
 from ncukit.render.text.parts import flat, ledger, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
 from ncukit.render.view import head
@@ -32,10 +33,18 @@ def verdict(t: Terminal, cells: Cells, diagnosis: Diagnosis) -> list[str]:
     if any(rows for _, rows in blocks):
         lines += ["", *ledger(t, blocks)]
     if found["missing"]:
-        lines += ["", "missing to decide" if diagnosis.verdict.cls == "undetermined" else "not known"]
-        for text in found["missing"]:
-            lines += t.wrap(flat(text), first="  - ", indent="    ")
-        lines += shell(t, found["collect"], "  collect   ")
+        lines += lacking(t, diagnosis) + shell(t, found["collect"], "  collect   ")
+    return lines
+
+
+def lacking(t: Terminal, diagnosis: Diagnosis) -> list[str]:
+    """Return what would have to be collected to decide, or to say more."""
+    found = diagnosis.verdict
+    if not found.missing:
+        return []
+    lines = ["", "missing to decide" if found.cls == "undetermined" else "not known"]
+    for text in found.missing:
+        lines += t.wrap(t.text(flat(line(text))), first="  - ", indent="    ")
     return lines
 
 
@@ -79,8 +88,8 @@ def experiment(t: Terminal, diagnosis: Diagnosis) -> list[str]:
         return []
     shown = t.tree(experiment_view(found))
     lines = t.wrap(flat(shown["title"]), first="NEXT EXPERIMENT  ", indent=" " * 17)
-    for n, line in enumerate(shown["diff"]):
-        lines.append(t.cut(f"  {'change' if n == 0 else '':9}  {line['text']}", t.width))
+    for n, row in enumerate(shown["diff"]):
+        lines.append(t.cut(f"  {'change' if n == 0 else '':9}  {row['text']}", t.width))
     rows = [(row["name"].lower(), flat(row["text"])) for row in shown["rows"]]
     rows += [("disproved", flat(shown["disproved"])), ("cost", flat(shown["cost"]))]
     for name, text in rows:
