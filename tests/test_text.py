@@ -258,6 +258,14 @@ def test_a_rule_without_gain_is_counted_not_listed() -> None:
     assert "1 more (--verbose)" in show(launch())
 
 
+def test_without_gains_the_rules_that_speak_of_a_limit_are_named() -> None:
+    old = RuleResult("CPIStallBarrier", "Warp Stall", "WarpStateStats", (("warning", "", "Barrier."),))
+    lines = block(show(launch(rules=(old, RULES[2]))), "NCU'S RULES")
+    assert lines[0].endswith("no gain is estimated")
+    assert lines[1].split("  ") == ["", "Warp Stall", "not the limit"]
+    assert lines[2] == "  1 more (--verbose)."
+
+
 def test_findings_of_the_verdict_are_not_said_twice() -> None:
     text = show(launch(findings=FINDINGS, skipped=SKIPPED))
     assert "The last wave is half empty (~ 4.0 % of the kernel)" in text
@@ -464,11 +472,11 @@ def test_wrapping_keeps_a_number_with_its_unit() -> None:
 
 
 def test_wrapping_knows_which_plain_space_belongs_to_a_number() -> None:
-    lines = Terminal(width=24).wrap("improves by less than 5 % or 1.4 x of 3 blocks here")
+    lines = Terminal(width=24).wrap("improves by less than 5 % or 1.4 x of 3 blocks here, 16 tiles of 8 x 8")
     assert [line.replace("\u202f", " ") for line in lines] == [
         "improves by less than",
         "5 % or 1.4 x of 3 blocks",
-        "here",
+        "here, 16 tiles of 8 x 8",
     ]
 
 

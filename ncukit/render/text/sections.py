@@ -155,16 +155,20 @@ def opinion(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     found = diagnosis.verdict
     view = t.tree(opinion_view(diagnosis.kernel.raw.rules, found.cls, found.limiter))
     rows = sorted(view["rows"], key=lambda row: not (row["gain"] or row["local"]))
-    rows = rows if verbose else _once(row for row in rows if row["gain"] or row["local"])[:SHOWN]
+    if not verbose:
+        estimated = [row for row in rows if row["gain"] or row["local"]]
+        rows = _once(estimated or [row for row in rows if row["against"]])[:SHOWN]
     if not rows:
         return t.wrap(view["note"], first="NCU'S RULES  ", indent=" " * 13) if view["note"] else []
-    lines = t.wrap(SECOND, first="NCU'S RULES  ", indent=" " * 13)
-    table = [["global", "local", "", ""]]
+    gains = any(row["gain"] or row["local"] for row in rows)
+    words = SECOND if gains else "a second opinion; no gain is estimated"
+    lines = t.wrap(words, first="NCU'S RULES  ", indent=" " * 13)
+    table = [["global", "local", "", ""]] if gains else []
     table += [[row["global"] or "", row["local"] or "", row["name"], _stance(row["against"])] for row in rows]
-    head, *shown = columns(table, ">><<")
-    lines.append(head)
-    for line, row in zip(shown, rows, strict=True):
-        lines.append(t.cut(line, t.width))
+    drawn = [t.cut(line, t.width) for line in columns(table, ">><<")]
+    lines += drawn[: len(drawn) - len(rows)]
+    for line, row in zip(drawn[-len(rows) :], rows, strict=True):
+        lines.append(line)
         lines += t.wrap(row["message"], first=" " * 7, indent=" " * 7) if verbose and row["message"] else []
     rest = len(view["rows"]) - len(rows)
     notes = [f"{rest} more (--verbose)."] if rest else []

@@ -34,7 +34,8 @@ _PLAIN = {
 }  # fmt: skip
 """How a character is spelled where the encoding lacks it; all others become escapes."""
 _UNIT = re.compile(
-    r"(?<=[\d∞]) (?=(?:%|x|[pnµumkMGTPE]?(?:B|s|Hz|FLOP|OP|inst)(?:/s)?|[KMGT]iB)(?![\w/]))|(?<=~) (?=\d)"
+    r"(?<=[\d∞]) (?=(?:%|x|[pnµumkMGTPE]?(?:B|s|Hz|FLOP|OP|inst)(?:/s)?|[KMGT]iB)(?![\w/]))"
+    r"|(?<=\d x) (?=\d)|(?<=~) (?=\d)"
 )
 """A plain space that belongs to a number."""
 _SUPERSCRIPT = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
