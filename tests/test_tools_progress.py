@@ -18,7 +18,7 @@ LINE = '==PROF== Profiling "k" - 0 (1/1): 0%....50%....100% - 40 passes'
         ('==PROF== Profiling "k" - 0: 0%....50%....100% - 1 pass', Progress("k", 100, 1)),
         ('==PROF== Profiling "k": 0%....50%....100% - 8 passes', Progress("k", 100, 8)),
         ('==PROF== Profiling "void f<(int)5>(char const*)" - 0: 0%', Progress("void f<(int)5>(char const*)")),
-        ('hello==PROF== Profiling "k" - 0: 0%..epoch 1: 37% done..50%', Progress("k", 50)),
+        ('hello==PROF== Profiling "k" - 0: 0%..epoch 1: 77% done..50%', Progress("k", 50)),
         (
             '==PROF== Profiling "k" - 0: 0%==WARNING== Launching the workload is taking more time',
             Progress("k"),

@@ -102,16 +102,14 @@ def remembered(
     file = (
         cache_folder(environ) / "tools" / f"{tool}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
     )
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads(file.read_text("utf-8"))
-        if found["identity"] == identity:
-            return found["answer"]
+    with contextlib.suppress(OSError, ValueError, LookupError):
+        return json.loads(file.read_text("utf-8"))["answer"]
     answer = ask()
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         handle, beside = tempfile.mkstemp(dir=file.parent, prefix=".new-")
         with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump({"identity": identity, "answer": answer}, out)
+            json.dump({"about": identity, "answer": answer}, out)
         os.replace(beside, file)
     return answer
 
