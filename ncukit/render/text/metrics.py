@@ -100,7 +100,7 @@ def _by_launch(t: Terminal, kernels: Sequence[Kernel], id: str) -> list[str]:
     """Return one metric of every launch."""
     metric = load().metrics[id]
     unit = f" [{metric.unit}]" if metric.unit else ""
-    lines = t.wrap(t.text(f"{id}{unit}  {metric.meaning}"), indent="  ")
+    lines = t.wrap(t.text(f"{id}{unit}: {metric.meaning}"), indent="  ")
     rows = []
     for kernel in kernels:
         value = kernel.metrics[id]
