@@ -11,7 +11,7 @@ from ncukit.render.text.terminal import Terminal, columns, hot, pad
 from ncukit.render.timeline.view import page_view
 
 BAR = 32
-"""Columns of a bar beside a cause."""
+"""Columns of a bar beside a cause, in a terminal that has them."""
 LIMIT = "<- limit"
 SHOWN = 10
 """Rows of each table; ``verbose`` shows what the page shows."""
@@ -54,9 +54,10 @@ def _verdict(t: Terminal, view: Mapping[str, Any], verbose: bool) -> list[str]:
     lines = [first.replace(found["cls"], hot(found["cls"]), 1), *rest, *t.wrap(flat(found["claim"])), ""]
     labels = max((len(b["label"]) for b in found["glance"]), default=0)
     digits = max((len(number(b["cell"])) for b in found["glance"]), default=0)
+    room = max(8, min(BAR, t.width - labels - digits - len(LIMIT) - 8))
     for bar in found["glance"]:
         text = pad(number(bar["cell"]), digits, ">")
-        line = f"  {pad(bar['label'], labels)}  {t.bar(bar['bar'], BAR)}  {text}"
+        line = f"  {pad(bar['label'], labels)}  {t.bar(bar['bar'], room)}  {text}"
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
     blocks = [
         (name, [(number(e["n"]), flat(e["text"])) for e in found[key]])

@@ -1,0 +1,153 @@
+"""The page of a timeline in a real Chromium: the strip draws, zooms by mouse and keyboard, stays offline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncukit.diagnose.timeline import choose_launch, describe, whole
+from ncukit.read.nsys import open_trace
+from ncukit.render.timeline.html import write_timeline
+from tests.test_browser import ARGUMENTS, CHROMIUM
+from tests.test_timeline_output import HOSTILE, training
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+PAGES = {"short": (20, "gemm(float*)"), "long": (3000, "gemm(float*)"), "hostile": (20, HOSTILE)}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("timelines")
+    for name, (steps, kernel) in PAGES.items():
+        builder = training(steps, kernel)
+        builder.nvtx(HOSTILE if name == "hostile" else "epoch", 0, steps * 1_000_000)
+        scope = whole(open_trace(builder.write(folder / f"{name}.sqlite")))
+        write_timeline(folder / f"{name}.html", scope, describe(scope), choose_launch(scope))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser: Any, pages: Path) -> Iterator[Callable[..., Any]]:
+    """Open a page; at the end nothing was complained about and nothing but files was asked for."""
+    contexts, faults = [], []
+
+    def open_page(name: str, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1366, "height": 768}, **options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("dialog", lambda dialog: (faults.append("a dialog opened"), dialog.dismiss()))
+        tab.on("request", lambda r: None if r.url.startswith("file:") else faults.append(r.url))
+        tab.goto((pages / f"{name}.html").as_uri())
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def drawn(tab: Any) -> int:
+    return tab.locator(".lanes rect").count()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_the_strip_draws_few_items_and_the_page_fits(
+    visit: Callable[..., Any], name: str, scheme: str
+) -> None:
+    tab = visit(name, color_scheme=scheme)
+    assert 10 < drawn(tab) < 4000
+    assert tab.locator(".lanes .ph").count() == 0
+    for width in (375, 640, 1020, 1600):
+        tab.set_viewport_size({"width": width, "height": 768})
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+
+
+def test_every_lane_carries_its_name(visit: Callable[..., Any]) -> None:
+    tab = visit("short")
+    said = tab.locator(".lanes text").all_text_contents()
+    for lane in (
+        "ranges",
+        "ranges 2",
+        "host launches",
+        "host waits",
+        "stream 7",
+        "stream 20",
+        "to device",
+        "GPU empty",
+    ):
+        assert lane in said
+    assert any(text.startswith("longest gap") for text in said)
+
+
+def test_zoom_works_by_button_key_wheel_and_drag(visit: Callable[..., Any]) -> None:
+    tab = visit("short")
+    shown = tab.locator(".strip .said")
+    everything = shown.inner_text()
+    tab.click("[data-zoom=in]")
+    half = shown.inner_text()
+    assert half != everything
+    lanes = tab.locator(".lanes")
+    lanes.focus()
+    tab.keyboard.press("ArrowRight")
+    moved = shown.inner_text()
+    assert moved not in (half, everything)
+    tab.keyboard.press("Home")
+    assert shown.inner_text() == everything
+    tab.keyboard.press("+")
+    assert shown.inner_text() == half
+    box = lanes.bounding_box()
+    tab.mouse.move(box["x"] + 700, box["y"] + 40)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + 600, box["y"] + 40)
+    tab.mouse.up()
+    dragged = shown.inner_text()
+    assert dragged != half
+    tab.keyboard.down("Control")
+    tab.mouse.wheel(0, -100)
+    tab.keyboard.up("Control")
+    assert shown.inner_text() != dragged
+
+
+def test_pointing_at_an_item_tells_what_it_is(visit: Callable[..., Any]) -> None:
+    tab = visit("short")
+    item = tab.locator(".lanes rect.kernel").nth(3)
+    item.hover()
+    said = tab.locator(".strip .said").inner_text()
+    assert "stream 7: gemm, 300" in said
+
+
+def test_a_long_trace_shows_a_part_in_full(visit: Callable[..., Any]) -> None:
+    tab = visit("long")
+    assert tab.locator(".lanes rect.many").count() > 0
+    tab.click("[data-zoom=part]")
+    assert tab.locator(".lanes rect.kernel:not(.many)").count() > 50
+    for _ in range(6):
+        tab.click("[data-zoom=in]")
+    assert tab.locator(".lanes rect.kernel").count() > 0
+    assert tab.locator(".lanes rect.many").count() == 0
+
+
+def test_without_scripts_the_tables_are_there(visit: Callable[..., Any]) -> None:
+    tab = visit("short", java_script_enabled=False)
+    assert tab.locator(".lanes .ph").is_visible()
+    assert tab.locator("#kernels table tbody tr").count() == 2
+    assert "Kernels run" in tab.locator("#strip").inner_text()
