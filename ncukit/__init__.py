@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "Case",
     "Diagnosis",
     "Kernel",
     "NcukitError",
@@ -21,6 +22,7 @@ __all__ = [
     "demo_reports",
     "diagnose",
     "read",
+    "workload",
     "write_report",
 ]
 
@@ -28,8 +30,15 @@ if TYPE_CHECKING:
     from ncukit.api import Report, demo_reports, diagnose, read, write_report
     from ncukit.errors import NcukitError
     from ncukit.model import Diagnosis, Kernel, Value
+    from ncukit.workload.declare import Case, workload
 
-_HOME = {"NcukitError": "ncukit.errors", "Diagnosis": "ncukit.model", "Kernel": "ncukit.model", "Value": "ncukit.model"}
+_HOME = {
+    "Case": "ncukit.workload",
+    "Diagnosis": "ncukit.model",
+    "Kernel": "ncukit.model",
+    "NcukitError": "ncukit.errors",
+    "Value": "ncukit.model",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -38,4 +47,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'ncukit' has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "workload":  # the package itself, which can be called as the decorator
+        return import_module("ncukit.workload")
     return getattr(import_module(_HOME.get(name, "ncukit.api")), name)

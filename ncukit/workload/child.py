@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""The measured child: imports a script once, makes its case, and does one step with it.
+
+    child.py time|region|trace SCRIPT --call NAME --result FILE [--param m=1024]... [-- ARGS]
+
+It is run by its path, in the interpreter of the script, and brings its own ncukit along: what is installed
+there does not matter.  What it found goes to FILE as JSON, which appears only when whole; standard output
+stays the script's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import sys
+import traceback
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+SCHEMA = "ncukit.child/1"
+WRONG, UNUSABLE = 87, 88
+"""Exit codes: the result is wrong; the script does not hold what was asked for."""
+
+
+def main(argv: list[str]) -> int:
+    """Do one step and return the exit code."""
+    options = _options().parse_args(argv)
+    _own_package()
+    from ncukit.errors import NcukitError
+    from ncukit.workload import steps
+
+    sys.argv = [str(options.script), *options.args]
+    result: dict[str, Any] = {"schema": SCHEMA, "step": options.step}
+    try:
+        return steps.STEPS[options.step](options, result)
+    except NcukitError as error:
+        result["error"] = error.as_dict()
+        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        return UNUSABLE
+    except BaseException as error:
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            result["error"] = {"code": "app-failed", "message": "the script ended itself (SystemExit)"}
+            print("the script ended itself before the measured region (SystemExit)", file=sys.stderr)
+            return UNUSABLE
+        _print_traceback(error)
+        result["error"] = {"code": "app-failed", "message": f"{type(error).__name__}: {error}"}
+        return 1
+    finally:
+        sys.stdout.flush()
+        write(options.result, result)
+
+
+def _print_traceback(error: BaseException) -> None:
+    """Print the traceback as the script alone would have, without the frames of this harness."""
+    harness, trace = str(Path(__file__).resolve().parent), error.__traceback__
+    while trace is not None and trace.tb_next is not None and _is_harness(trace, harness):
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace)
+
+
+def _is_harness(trace: TracebackType, folder: str) -> bool:
+    file = trace.tb_frame.f_code.co_filename
+    return file.startswith((folder, "<frozen importlib")) or "importlib" in file
+
+
+def write(path: Path, result: dict[str, Any]) -> None:
+    """Write ``result`` beside ``path``, then rename."""
+    result.setdefault("python", platform.python_version())
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(plain(result), ensure_ascii=False), encoding="utf-8")
+    os.replace(beside, path)
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` as JSON data: dataclasses become objects, what JSON cannot hold its text, NaN null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(v) for v in value]
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="child.py", description="One step of a measured child of ncukit.")
+    parser.add_argument("step", choices=("time", "region", "trace"))
+    parser.add_argument("script", type=Path)
+    parser.add_argument("--call", required=True, help="workload or function to call")
+    parser.add_argument("--result", type=Path, required=True, help="JSON file to write")
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--warmup", type=int, help="calls before the region; default: until timings agree")
+    parser.add_argument("--calls", type=int, default=1, help="calls inside the region")
+    parser.add_argument("--repeat", type=int, help="samples; default: what fits into a second")
+    parser.add_argument("--trace", type=Path, help="where the profiler of torch writes its trace")
+    parser.add_argument("--no-flush", action="store_true", help="leave the L2 warm between samples")
+    parser.add_argument("--no-check", action="store_true", help="do not compare with the reference")
+    parser.add_argument("args", nargs="*", help="arguments of the script")
+    return parser
+
+
+def _own_package() -> None:
+    """Make ``import ncukit`` mean the package that this file belongs to, without touching the search path."""
+    folder = Path(__file__).resolve().parents[1]
+    here = str(Path(__file__).resolve().parent)
+    sys.path[:] = [entry for entry in sys.path if entry != here]
+    spec = importlib.util.spec_from_file_location(
+        "ncukit", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if "ncukit" not in sys.modules and spec is not None and spec.loader is not None:
+        sys.modules["ncukit"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["ncukit"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
