@@ -42,7 +42,7 @@ def analysed(opened: Open) -> Callable[[Builder], Timeline]:
 
 Analysed = Callable[[Builder], Timeline]
 
-# ---- sets of time, against a reference that marks every nanosecond ------------------------------------------------------------
+# ---- sets of time, against a reference that marks every nanosecond ----------------------------------
 
 intervals = st.lists(st.tuples(st.integers(-40, 40), st.integers(0, 30)), max_size=12)
 

@@ -154,8 +154,7 @@ def test_the_page_is_one_file_that_needs_nothing(trace_file: Path, tmp_path: Pat
     assert not re.search(r"""(src|href)=["'](?!#|data:)""", page)
     assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert hashlib.sha256(trace_file.read_bytes()).hexdigest() in page
-    assert "plotly" not in page.lower()
-    assert len(page) < 200_000
+    assert len(page) < 200_000  # the figure library alone is 4 MB
 
 
 def test_foreign_names_are_data_on_the_page(tmp_path: Path) -> None:
