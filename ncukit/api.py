@@ -117,9 +117,10 @@ def write_report(
     if target.exists() and not force:
         raise UsageError(f"{target} exists already", "use --force to overwrite it, or -o for another name")
     report = read(path)
-    diagnoses = select(report.diagnoses(), launches)
+    everything = list(report.diagnoses())
+    diagnoses = select(everything, launches)
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    view = page_view(report.file(len(diagnoses)), diagnoses, generated=generated, command=command)
+    view = page_view(report.file(len(everything)), diagnoses, generated=generated, command=command)
     write_page(target, view, force=force, plotly=plotly)
     return target
 

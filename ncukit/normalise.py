@@ -15,9 +15,6 @@ from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC, Miss
 from ncukit.catalog.opcodes import half_operations
 from ncukit.model import Instance, Kernel, Quality, RawKernel, RawValue, Value, Wanted
 
-KEPT_WHEN_FAILED = ("context", "launch")
-"""Families whose device attributes and launch values stay true when the measurement failed."""
-
 SHORT = 20e-6
 """[s] Ratios of counters from different replay passes are not reliable below this duration."""
 
@@ -137,7 +134,7 @@ class _Launch:
         return known
 
     def _compute(self, metric: Metric) -> Value:
-        if self.failed and metric.family not in KEPT_WHEN_FAILED:
+        if self.failed and not _survives(metric):
             return _unknown(metric, f"failed pass: {self.failed}")
         candidates, unknown = self.plan[metric.id]
         undefined = ""
@@ -183,6 +180,11 @@ class _Launch:
 
 
 Candidates = tuple[tuple[Source, tuple[str, ...]], ...]
+
+
+def _survives(metric: Metric) -> bool:
+    """Return whether a metric stays true when the measurement failed: device attributes, launch values."""
+    return metric.family == "launch" or metric.collected_by == "always"
 
 
 @functools.lru_cache(maxsize=64)

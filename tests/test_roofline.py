@@ -138,7 +138,7 @@ def test_c42_an_unknown_device_has_no_roof_rather_than_a_wrong_one():
     line = place(k)
     assert points(k)["fp32", "dram"].attainable is None
     assert not line.roofs
-    assert any("No fp32 roof" in text for text in line.missing)
+    assert any("No FP32 roof" in text for text in line.missing)
 
 
 def test_c43_a_point_above_its_roof_is_drawn_and_names_the_implied_clock():
@@ -218,7 +218,7 @@ def test_no_bytes_is_no_infinite_intensity():
         kernel(kernel_duration=1e-3, flops_fp32=1e9, dram_bytes=0, bytes_l2=10, peak_flop_rate_fp32=1e13)
     )
     assert [p.level for p in line.points] == ["l2"]
-    assert any("No dram point" in text for text in line.missing)
+    assert any("No DRAM point" in text for text in line.missing)
 
 
 def test_a_launch_under_10_microseconds_is_judged_by_the_nominal_dram_clock():

@@ -37,8 +37,7 @@ def demo(
 
     samples = demo_reports()
     first = next((s for s in samples if "transpose" in s.name), samples[0])
-    report, diagnoses = diagnosed(str(first), None, None)
-    described = report.file(len(diagnoses))
+    described, diagnoses = diagnosed(str(first), None, None)
     print(show_text(described, diagnoses, color=color(), encoding=encoding(), width=width()))
     print(f"\nwriting one page a sample into {output}/ (synthetic samples, not measured)", file=sys.stderr)
     pages = []

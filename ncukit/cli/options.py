@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ncukit.cli.output import complain, warn
 from ncukit.errors import NcukitError, ReportError, UsageError
-from ncukit.model import Diagnosis, Kernel
+from ncukit.model import Diagnosis, Kernel, ReportFile
 
 if TYPE_CHECKING:
     from ncukit.api import Report
@@ -87,12 +87,21 @@ def chosen(kernels: Iterable[Kernel], launches: list[int] | None, name: str | No
         raise UsageError(f"there is no launch {min(wanted)}", f"the report holds launches 1 to {count}")
 
 
-def diagnosed(file: str, launches: list[int] | None, name: str | None) -> tuple[Report, list[Diagnosis]]:
-    """Return the report and the diagnoses of the chosen launches."""
+def diagnosed(file: str, launches: list[int] | None, name: str | None) -> tuple[ReportFile, list[Diagnosis]]:
+    """Return the file with its number of launches, and the diagnoses of the chosen ones."""
     from ncukit.api import diagnose
 
     report = open_report(file)
-    return report, [diagnose(kernel) for kernel in chosen(report.kernels(details=True), launches, name)]
+    total = 0
+
+    def counted() -> Iterator[Kernel]:
+        nonlocal total
+        for kernel in report.kernels(details=True):
+            total += 1
+            yield kernel
+
+    diagnoses = [diagnose(kernel) for kernel in chosen(counted(), launches, name)]
+    return report.file(total), diagnoses
 
 
 def check_ids(ids: list[str] | None) -> list[str] | None:
@@ -111,4 +120,3 @@ def check_ids(ids: list[str] | None) -> list[str] | None:
             near = ", ".join(get_close_matches(id, known, 3, 0.4)) or "none"
             raise UsageError(f"there is no metric {id!r}", f"nearest: {near}; `ncukit catalog` lists all")
     return ids or None
-

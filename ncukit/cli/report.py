@@ -75,9 +75,9 @@ def write_page_of(
     from ncukit.render.html import write_page
     from ncukit.render.view import page_view
 
-    opened, diagnoses = diagnosed(file, launches, kernel)
+    described, diagnoses = diagnosed(file, launches, kernel)
     command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    view = page_view(opened.file(len(diagnoses)), diagnoses, generated=generated, command=command)
+    view = page_view(described, diagnoses, generated=generated, command=command)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_page(target, view, force=force, plotly="directory" if plotlyjs == "directory" else "inline")

@@ -33,8 +33,7 @@ def show(
     def as_text(file: str) -> None:
         from ncukit.render.text import show_text
 
-        report, diagnoses = diagnosed(file, launches, kernel)
-        described = report.file(len(diagnoses))
+        described, diagnoses = diagnosed(file, launches, kernel)
         print(
             show_text(
                 described, diagnoses, color=color(), encoding=encoding(), verbose=verbose, width=width()

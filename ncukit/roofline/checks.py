@@ -22,16 +22,12 @@ def check(kernel: Kernel, points: Sequence[Point]) -> tuple[Check, ...]:
 
 
 def _above_roof(kernel: Kernel, points: Sequence[Point]) -> Iterable[Check]:
-    judged = [p for p in points if p.attainable and p.achieved]
-    if not judged:
-        return
-    above = [p for p in judged if p.achieved and p.attainable and p.achieved > TOLERANCE * p.attainable]
-    if not above:
+    judged = [(p, p.achieved / p.attainable) for p in points if p.attainable and p.achieved]
+    above = [(p, factor) for p, factor in judged if factor > TOLERANCE]
+    if judged and not above:
         yield Check("below-roof", True, "Every point lies on or below its roof.")
-    for p in above:
-        assert p.achieved and p.attainable and p.peak
-        factor = p.achieved / p.attainable
-        if p.attainable < p.peak:
+    for p, factor in above:
+        if p.peak and p.attainable and p.attainable < p.peak:
             suspect = f"the {p.level} bandwidth or the counted bytes"
         else:
             clock = kernel.number("sm_clock")

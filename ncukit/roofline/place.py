@@ -121,13 +121,13 @@ class _Ceilings:
         assert flop is not None
         peak = self._peak(precision)
         if peak is None:
-            self.missing.append(f"No {precision} roof: its peak is unknown on this GPU.")
+            self.missing.append(f"No {_word(precision)} roof: its peak is unknown on this GPU.")
         points = []
         for level, id in LEVELS.items():
             traffic = self.kernel.metrics[id]
             if not traffic.number:
                 why = traffic.reason or "it is 0"
-                self.missing.append(f"No {level} point: {traffic.id} is not usable ({why}).")
+                self.missing.append(f"No {level.upper()} point: {traffic.id} is not usable ({why}).")
                 continue
             roof = self.bandwidths[level]
             intensity = flop / traffic.number
@@ -164,7 +164,7 @@ class _Ceilings:
         if level == "dram" and self.duration < NOISY_CLOCK and (nominal := self._nominal_dram()):
             return nominal
         if not value.number:
-            self.missing.append(f"No {level} roof: {value.reason or 'its peak reads 0'}.")
+            self.missing.append(f"No {level.upper()} roof: {value.reason or 'its peak reads 0'}.")
             return None
         return _Ceiling(value.number, value.quality or "estimate")
 
@@ -205,6 +205,14 @@ def _idiom(kernel: Kernel, precision: str, flops: Value) -> bool:
         return False
     rate, peak = kernel.number("flop_rate_fp16"), kernel.number("peak_flop_rate_fp16")
     return rate is None or peak is None or rate < IDIOM_SHARE * peak
+
+
+def _word(precision: str) -> str:
+    """Return a precision in words: FP32, tensor BF16, instruction issue."""
+    if precision == "inst":
+        return "issue"
+    *tensor, dtype = precision.split("_")
+    return " ".join((*tensor, dtype.upper()))
 
 
 def _worst(*qualities: Quality | None) -> Quality:
