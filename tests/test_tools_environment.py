@@ -71,7 +71,7 @@ def test_a_secret_is_known_by_its_value(value: str) -> None:
         ("NVIDIA_REQUIRE_CUDA", "cuda>=12.4 brand=tesla,driver>=470,driver<471"),
         ("GIT_COMMIT", "0d15dd2f5aab16e3e5fd7e1a8d2b4c6f8a9b0c1d"),
         ("HF_HOME", "/data/hf_transformers_cache_of_everybody"),
-        ("PYTHONPATH", "/work/sk-learn-contrib-extensions-and-more"),
+        ("PYTHONPATH", "/src/sk-learn-contrib-extensions-and-more"),
         ("LD_LIBRARY_PATH", "/usr/local/cuda-12.4/lib64:/opt/A1b2C3d4E5f6G7h8I9j0K1l2M3n4"),
         ("http_proxy", "http://proxy:3128"),
         ("TRITON_CACHE_DIR", "/tmp/triton"),
