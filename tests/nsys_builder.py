@@ -34,6 +34,7 @@ TABLES = {  # name -> columns; * marks text, ~ a real, everything else is an int
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": f"{_PLACE} graphId graphExecId",
     "NVTX_EVENTS": "start end eventType rangeId category color text* globalTid endGlobalTid textId domainId "
     "uint64Value int64Value doubleValue~ uint32Value int32Value floatValue~ jsonTextId jsonText*",
+    "PROFILER_OVERHEAD": "start end globalTid nameId returnValue",
     "GPU_METRICS": "timestamp typeId metricId value",
     "TARGET_INFO_GPU_METRICS": "typeId sourceId typeName* metricId metricName*",
     "ENUM_CUDA_MEMCPY_OPER": "id name* label*",

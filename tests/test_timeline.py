@@ -20,7 +20,7 @@ from ncukit.errors import UsageError
 from ncukit.model.timeline import LaunchChoice, Timeline
 from ncukit.model.trace import Trace
 from ncukit.read.nsys import open_trace
-from tests.nsys_builder import COPY, COPY_ASYNC, LAUNCH, Builder
+from tests.nsys_builder import COPY, COPY_ASYNC, LAUNCH, Builder, thread
 
 US, MS = 1_000, 1_000_000
 SYNC = "cudaDeviceSynchronize_v3020"
@@ -542,6 +542,23 @@ def test_loading_modules_is_set_up_and_leaves_the_region_undetermined(analysed: 
     assert region.shares["setup"] > 90
     assert any("--range" in text for text in region.missing)
     assert region.experiment is None
+
+
+def test_time_that_nsys_itself_took_is_not_blamed_on_the_program(analysed: Analysed) -> None:
+    builder = Builder()
+    for i in range(50):
+        at = i * 10 * MS
+        builder.kernel("k(int)", at, at + 4 * MS, call=(LAUNCH, at - 20, at - 10))
+        builder.add(
+            "PROFILER_OVERHEAD",
+            start=at + 4 * MS,
+            end=at + 9 * MS,
+            globalTid=thread(4242),
+            nameId=builder.string("CUPTI: Buffer flush"),
+        )
+    region = analysed(builder).region
+    assert region.shares["profiler"] == pytest.approx(50, abs=1)
+    assert region.cls == "undetermined"
 
 
 def test_one_gap_that_holds_most_of_the_empty_time_weakens_the_verdict(analysed: Analysed) -> None:

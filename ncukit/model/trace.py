@@ -97,6 +97,7 @@ class Trace:
     calls: thread correlation name class returned (CUDA runtime and driver calls)
     syncs: device context stream process correlation kind
     ranges: thread end_thread name domain style open (style 59 push/pop, 60 start/end)
+    overheads: thread (what nsys itself did in the program's threads)
     """
 
     file: TraceFile
@@ -107,6 +108,7 @@ class Trace:
     calls: Columns
     syncs: Columns
     ranges: Columns
+    overheads: Columns
     names: tuple[str, ...]
     gpus: Mapping[int, Gpu] = field(default_factory=dict)
     processes: Mapping[int, str] = field(default_factory=dict)

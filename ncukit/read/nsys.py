@@ -107,6 +107,7 @@ def _read(db: Database, named: Path, format: str, force: bool) -> Trace:
         calls=kinds["calls"],
         syncs=kinds["syncs"],
         ranges=ranges,
+        overheads=kinds["overheads"],
         names=names.texts(),
         gpus=_gpus(db),
         processes={int(k): str(v) for k, v in nsys_events.pairs(db, "PROCESSES", "globalPid", "name")},

@@ -53,6 +53,7 @@ CALLS: Spec = {
     **_of({"thread": "globalTid", "correlation": "correlationId", "name": "nameId", "class": "eventClass"}),
     **_of({"returned": "returnValue"}, 0),
 }
+OVERHEADS: Spec = {**TIMES, **_of({"thread": "globalTid"})}
 _TABLES = {
     "kernels": (("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"), KERNELS),
     "copies": (("CUPTI_ACTIVITY_KIND_MEMCPY",), COPIES),
@@ -60,6 +61,7 @@ _TABLES = {
     "graphs": (("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",), GRAPHS),
     "syncs": (("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",), SYNCS),
     "calls": (("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"), CALLS),
+    "overheads": (("PROFILER_OVERHEAD",), OVERHEADS),
 }
 WHAT = {
     "kernels": "kernels",
@@ -68,6 +70,7 @@ WHAT = {
     "graphs": "graph executions",
     "syncs": "synchronisations",
     "calls": "CUDA calls",
+    "overheads": "records of nsys's own work",
 }
 
 RANGE_STYLES = {59: 59, 60: 60, 70: 59, 71: 60}
@@ -92,7 +95,7 @@ class Names:
 
 
 def rows(db: Database, kind: str, names: Names, notes: list[str]) -> Columns:
-    """Return the rows of ``kind`` (kernels, copies, memsets, graphs, syncs, calls), ordered by start.
+    """Return the rows of ``kind`` (a key of `WHAT`), ordered by start.
 
     A missing table means that nothing of the kind was traced.  Rows without two valid times are left out and
     counted in ``notes``.

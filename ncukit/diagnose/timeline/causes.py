@@ -2,7 +2,7 @@
 
 While something runs the cause is what runs: kernels before collectives before copies.  While nothing runs,
 the next piece of work says why it is late: what its launching thread did until it made the call (waited,
-allocated, set something up, was outside CUDA), and how long the call then took to reach the GPU.
+allocated, set something up, served nsys, was outside CUDA), and how long the call then took to reach the GPU.
 
 A wait is blamed only for what removing it could give back.  Without the wait, the CPU would have prepared the
 next work while the GPU still ran: of the CPU's work after the wait, as much is hidden as the GPU had run
@@ -36,6 +36,7 @@ CAUSES = (
     "input",
     "allocator",
     "setup",
+    "profiler",
     "dependency",
     "foreign",
     "unknown",
@@ -170,14 +171,18 @@ class Host:
         if thread != UNKNOWN:
             calls = calls.take(calls["thread"] == thread)
         named = Named(trace, calls)
+        own = trace.overheads
+        if thread != UNKNOWN:
+            own = own.take(own["thread"] == thread)
 
         def times(*kinds: str) -> Times:
             mask = named.is_kind(*kinds)
             return union(calls["start"][mask], calls["end"][mask])
 
-        self.waits = times("wait")
-        self.allocator = times("allocator") - self.waits
-        taken = self.waits | self.allocator
+        self.profiler = union(own["start"], own["end"])
+        self.waits = times("wait") - self.profiler
+        self.allocator = times("allocator") - (self.profiler | self.waits)
+        taken = self.profiler | self.waits | self.allocator
         quick = named.is_kind("launch", "submit") & (calls.duration < SLOW_CALL)
         self.launch = union(calls["start"][quick], calls["end"][quick]) - taken
         taken = taken | self.launch
@@ -198,7 +203,7 @@ def _long(busy: Times) -> Times:
 class _Parts:
     """The parts of each empty stretch before work that was launched late [ns]."""
 
-    NAMES = ("waiting", "allocator", "setup", "launch", "input", "latency")
+    NAMES = ("waiting", "allocator", "setup", "profiler", "launch", "input", "latency")
 
     def __init__(self, n: int) -> None:
         import numpy as np
@@ -215,6 +220,7 @@ class _Parts:
         part = self.part
         part["waiting"][mask] = host.waits.within(start, called)
         part["allocator"][mask] = host.allocator.within(start, called)
+        part["profiler"][mask] = host.profiler.within(start, called)
         outside = (called - start) - host.busy.within(start, called)
         pauses = host.pauses.within(start, called)
         part["input"][mask] = pauses
@@ -232,8 +238,8 @@ class _Parts:
         part, after = self.part, self.after_wait & late
         time["synchronisation"] += int(part["waiting"].sum()) + int(part["latency"][after].sum())
         time["launch"] += int(part["latency"][~after].sum())
-        time["allocator"] += int(part["allocator"].sum())
-        time["setup"] += int(part["setup"].sum())
+        for name in ("allocator", "setup", "profiler"):
+            time[name] += int(part[name].sum())
         work = part["launch"] + part["input"]
         hidden = np.zeros(len(work), np.int64)
         places = np.flatnonzero(after)

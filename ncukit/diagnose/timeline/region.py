@@ -42,6 +42,7 @@ CAUSE_WORDS = {
     "input": "the GPU waits while the launching thread is outside CUDA, in long pauses",
     "allocator": "the GPU waits while the CPU allocates or frees memory",
     "setup": "the GPU waits while the CPU loads modules, makes contexts, streams or graphs",
+    "profiler": "the GPU waits while nsys itself works in the launching thread",
     "dependency": "work was launched in time but did not start (events, stream order, driver batching)",
     "foreign": "only kernels from outside the range run",
     "unknown": "the GPU is idle and the CUDA calls were not traced",
@@ -219,7 +220,7 @@ def _missing(cls: str, cause: str, facts: Facts) -> tuple[str, ...]:
         found.append("CUDA calls (nsys --trace=cuda): without them a wait cannot be told from a late launch")
     if facts.graphs:
         found.append("the kernels inside CUDA graphs (nsys --cuda-graph-trace=node)")
-    if cls == "undetermined" and cause in ("setup", "foreign", "dependency"):
+    if cls == "undetermined" and cause in ("setup", "profiler", "foreign", "dependency"):
         found.append("a steady region: mark the loop with NVTX after warm-up and pass --range NAME")
     return tuple(found)
 

@@ -26,6 +26,7 @@ CAUSE_NAMES: Mapping[str, str] = {
     "input": "Host busy elsewhere",
     "allocator": "Allocating",
     "setup": "Set-up",
+    "profiler": "nsys itself",
     "dependency": "Dependencies",
     "foreign": "Other work",
     "unknown": "Unknown",
