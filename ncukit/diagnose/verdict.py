@@ -22,6 +22,10 @@ SIDES = {
 }
 """What would have to be known to decide, in the order in which it is asked for."""
 
+STALLS_DECIDE = ("undetermined", "latency-bound", "balanced")
+NO_STALLS_NEEDED = ("small-grid", "tail")
+"""Causes that the launch configuration shows, whatever the warps wait for."""
+
 STALLS = "stall_cycles_global_memory_dependency"
 
 
@@ -56,7 +60,7 @@ def missing(facts: Facts, call: Call) -> tuple[str, ...]:
         return ()
     lacking = list(SIDES) if call.cls == "undetermined" else []
     sentences = [_lacking(facts, id, SIDES[id]) for id in lacking if facts.number(id) is None]
-    if call.cls in ("undetermined", "latency-bound", "balanced") and facts.waits is None:
+    if facts.waits is None and call.cls in STALLS_DECIDE and call.limiter not in NO_STALLS_NEEDED:
         sentences.append(_lacking(facts, STALLS, "why warps wait"))
     return tuple(sentences)
 

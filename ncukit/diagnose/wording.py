@@ -241,6 +241,9 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "ways": lambda w: None if (hit := w.conflict()) is None else hit[0],
     "direction": lambda w: None if (hit := w.conflict()) is None else hit[1],
     "gain": lambda w: None if w.gain is None else short(w.gain, "%"),
+    "blocks": lambda w: (
+        None if (n := w.facts.number("grid_size")) is None else "1 block" if n == 1 else f"{n:,.0f} blocks"
+    ),
     "grid_bound": lambda w: _number(w, "blocks_per_sm", lambda n: 1 / n),
     "blocks_in_a_wave": lambda w: (
         None

@@ -184,6 +184,9 @@ def stalls_disagree(k: View) -> Found | None:
     apart = k.facts.waits.disagreement if k.facts.waits is not None else None
     if apart is None or apart < DISAGREE:
         return None
+    for state in states():
+        k.get(f"stall_cycles_{state}")
+        k.get(f"stall_samples_{state}")
     return Found(
         f"Stall counters and stall samples differ by {short(apart, '%')}: the kernel did not do the same "
         "in every pass",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncukit.diagnose.rule import Found, View, rule
-from ncukit.diagnose.shares import TENSOR_TYPES, uses_tensor
+from ncukit.diagnose.shares import TENSOR_TYPES
 from ncukit.diagnose.words import short
 
 FEW_FP64 = 4.0
@@ -30,20 +30,18 @@ TENSOR_COUNTS = (
 @rule("tensor-use", family="tensor", needs=(TENSOR_COUNTS,))
 def tensor_use(k: View) -> Found | None:
     """Tensor cores are used, for which type, at which share [%] of the dense peak."""
-    percent = k.facts.shares.units.get("tensor")
-    if percent is None:
+    share = k.facts.shares.units.get("tensor")
+    if share is None:
         return None
     types = [t for t in TENSOR_TYPES if (k.get(f"flops_tensor_{t}") or 0) > 0]
     k.share("tensor")
     of = f" on {', '.join(t.upper() for t in types)}" if types else ""
+    peak = "their pipe" if share.metric == "tensor_busy_pct" else "the dense peak"
+    well = share.percent >= WELL_USED
     return Found(
-        f"Tensor cores work{of}, at {short(percent.percent, '%')} of "
-        f"{'the dense peak' if 'share' in percent.metric else 'their pipe'}"
-        " while an SM is active",
-        "info" if percent.percent >= WELL_USED else "low",
-        advice=""
-        if percent.percent >= WELL_USED
-        else "Feed them: larger tiles, deeper copies, fewer instructions around each MMA.",
+        f"Tensor cores work{of}, at {short(share.value, '%')} of {peak}",
+        "info" if well else "low",
+        advice="" if well else "Feed them: larger tiles, deeper copies, fewer instructions around each MMA.",
     )
 
 
@@ -103,10 +101,10 @@ def tensor_pipe_reads_half(k: View) -> Found | None:
         )
     if share.percent < HALF_READ * pipe:
         return None
+    pipe *= share.elapsed / share.percent  # both of the whole time
     return Found(
-        f"Tensor operations reach {short(share.percent, '%')} of the dense peak although the pipe counter "
-        "reads "
-        f"{short(pipe, '%')}",
+        f"Tensor operations reach {short(share.elapsed, '%')} of the dense peak although the pipe counter "
+        f"reads {short(pipe, '%')}",
         "info",
         advice="Judge by operations: with FP32 accumulation the pipe of a GeForce runs at half rate.",
     )
@@ -127,6 +125,3 @@ def fp64_on_cut_down_part(k: View) -> Found | None:
         advice="Look for double literals and functions (1.0 for 1.0f, pow for powf); use float where the "
         "accuracy allows.",
     )
-
-
-__all__ = ["uses_tensor"]

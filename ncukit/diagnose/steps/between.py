@@ -35,7 +35,8 @@ def several_or_one(f: Facts) -> Call | None:
         return None if f.below("warps_eligible_per_scheduler", ELIGIBLE) else pipe_of_issue(f, first)
     agrees = _agrees(first, f)
     if agrees or agrees is None:
-        return unit_call(first, cap="medium" if agrees else "low")
+        sure = agrees or not _near(ranked, first, LOOSE)
+        return unit_call(first, cap="medium" if sure else "low")
     if f.waits is not None and f.waits.of(*SYNC_STATES) > SYNC:
         return None
     beside = _near(ranked, first, LOOSE)

@@ -1,0 +1,533 @@
+"""Every rule: trips, stays quiet, and is skipped with the reason when a needed metric is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ncukit.catalog import load
+from ncukit.diagnose import RULES
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.rule import Rule, apply_rules, rule
+from ncukit.model import Finding, Kernel, Skipped, Value
+from tests import builders
+
+Launch = dict[str, Any]
+
+
+def launch(breakdowns: dict[str, dict[str, float]] | None = None, **values: Any) -> Kernel:
+    """Return a launch from metrics and signals by id."""
+    signals = {id: value for id, value in values.items() if id in load().signals}
+    neutral = {id: value for id, value in values.items() if id not in signals}
+    return builders.kernel(signals=signals, breakdowns=breakdowns, **neutral)
+
+
+def outcome(id: str, kernel: Kernel) -> Finding | Skipped | None:
+    return RULES[id].apply(Facts.of(kernel))
+
+
+@dataclass
+class Case:
+    """A launch that trips the rule, one that does not, and a part of the finding's title."""
+
+    trips: Launch
+    quiet: Launch
+    says: str
+    also_quiet: list[Launch] = field(default_factory=list)
+
+
+STALLS = {"stall_cycles_selected": 1.0, "warps_issued_per_scheduler": 0.2}
+FULL_L1 = {"l1_throughput_pct": 90.0, "dram_throughput_pct": 40.0}
+CONFLICTS = {"shared_load_bank_conflicts": 31e6, "shared_load_wavefronts": 32e6}
+
+CASES: dict[str, Case] = {
+    # speed of light
+    "busiest-unit": Case(
+        {"dram_throughput_pct": 91.0}, {"dram_throughput_pct": 40.0}, "DRAM is the busiest unit"
+    ),
+    "nothing-busy": Case(
+        {"sm_throughput_pct": 12.0, "memory_throughput_pct": 18.0},
+        {"sm_throughput_pct": 12.0, "memory_throughput_pct": 88.0},
+        "No unit is busy",
+    ),
+    "one-number-twice": Case(
+        {
+            "sm_throughput_pct": 91.4,
+            "memory_throughput_pct": 91.4,
+            "breakdowns": {
+                "sm_throughput_pct": {"sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed": 91.4},
+                "memory_throughput_pct": {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 91.4},
+            },
+        },
+        {
+            "sm_throughput_pct": 91.4,
+            "memory_throughput_pct": 91.4,
+            "breakdowns": {
+                "sm_throughput_pct": {"sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed": 91.4},
+                "memory_throughput_pct": {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 91.4},
+            },
+        },
+        "both are the load/store pipe",
+    ),
+    "idle-sms": Case({"sm_active_pct": 62.0}, {"sm_active_pct": 98.0}, "idle for 38.0"),
+    "over-at-once": Case({"kernel_duration": 3.2e-6}, {"kernel_duration": 1e-3}, "launch latency"),
+    "sm-clock": Case(
+        {"sm_clock_share_pct": 64.0, "sm_clock": 1.05e9}, {"sm_clock_share_pct": 98.0}, "1.05\u202fGHz"
+    ),
+    "dram-clock": Case(
+        {"dram_clock_share_pct": 75.0, "dram_clock": 7.89e9, "kernel_duration": 1e-3},
+        {"dram_clock_share_pct": 99.0, "kernel_duration": 1e-3},
+        "75.0",
+        [{"dram_clock_share_pct": 75.0, "kernel_duration": 3e-6}],  # too short for a clock
+    ),
+    # memory
+    "uncoalesced-loads": Case(
+        {"global_load_sectors_per_request": 32.0, "global_load_bytes_per_sector": 4.0, **FULL_L1},
+        {"global_load_sectors_per_request": 8.0, "global_load_bytes_per_sector": 32.0},
+        "32 sectors a request and use 4 of 32 bytes",
+        [{"global_load_sectors_per_request": 24.0, "cp_async_inst": 1000.0}],  # the artefact of cp.async
+    ),
+    "uncoalesced-stores": Case(
+        {"global_store_sectors_per_request": 32.0, "l2_throughput_pct": 91.0},
+        {"global_store_sectors_per_request": 4.0},
+        "32 sectors a request",
+    ),
+    "excess-sectors": Case({"uncoalesced_excess_pct": 88.8}, {"uncoalesced_excess_pct": 12.0}, "88.8"),
+    "l2-misses": Case(
+        {"l2_hit_rate_from_l1_pct": 0.8, "dram_throughput_pct": 90.0},
+        {"l2_hit_rate_from_l1_pct": 0.8, "dram_throughput_pct": 10.0},
+        "0.8\u202f% of the sectors L1 asks for hit in L2",
+    ),
+    "close-data": Case(
+        {"l1_hit_rate_pct": 95.0, "dram_throughput_pct": 9.0, "pipe_lsu_pct": 84.0},
+        {"l1_hit_rate_pct": 95.0, "dram_throughput_pct": 9.0, "pipe_lsu_pct": 20.0},
+        "accesses themselves",
+    ),
+    "l2-fabric": Case(
+        {
+            "l2_fabric_sectors": 3e6,
+            "l2_sectors": 1e7,
+            "l2_hit_rate_pct": 49.6,
+            "l2_hit_rate_from_l1_pct": 0.8,
+        },
+        {
+            "l2_fabric_sectors": 0.0,
+            "l2_sectors": 1e7,
+            "l2_hit_rate_pct": 50.0,
+            "l2_hit_rate_from_l1_pct": 50.0,
+        },
+        "0.8\u202f%, not 49.6",
+    ),
+    "dram-direction": Case(
+        {"dram_write_share_pct": 99.0, "dram_throughput_pct": 95.0, "dram_bytes": 3e8},
+        {"dram_write_share_pct": 50.0, "dram_throughput_pct": 95.0},
+        "99.0\u202f% writes",
+    ),
+    "l2-input-port": Case(
+        {"l2_input_pct": 93.0, "dram_throughput_pct": 10.0},
+        {"l2_input_pct": 93.0, "dram_throughput_pct": 90.0},
+        "input port of L2",
+    ),
+    "system-memory": Case(
+        {"l2_fill_sysmem_pct": 0.32, "l2_fill_device_pct": 0.0004},
+        {"l2_fill_sysmem_pct": 0.02, "l2_fill_device_pct": 0.0},
+        "filled from system memory",
+    ),
+    "peer-memory": Case(
+        {"l2_miss_peer_sectors": 4e6, "l2_miss_sectors": 1e7},
+        {"l2_miss_peer_sectors": 0.0, "l2_miss_sectors": 1e7},
+        "peer GPU",
+    ),
+    "contended-atomics": Case(
+        {"l2_atomics_per_cycle": 0.5, "l2_throughput_pct": 3.0},
+        {"l2_atomics_per_cycle": 0.001},
+        "0.5 atomics a cycle",
+    ),
+    "possible-atomics": Case(
+        {"l2_atomic_unit_cycles_per_cycle": 0.74, "l2_throughput_pct": 13.0, "kernel_duration": 2.8e-4},
+        {"l2_atomic_unit_cycles_per_cycle": 0.01, "kernel_duration": 2.8e-4},
+        "0.74 slices",
+    ),
+    "uneven-slices": Case(
+        {"l2_busiest_slice_pct": 92.0, "l2_throughput_pct": 3.0, "kernel_duration": 1e-3},
+        {"l2_busiest_slice_pct": 92.0, "l2_throughput_pct": 90.0, "kernel_duration": 1e-3},
+        "One L2 slice is 92.0",
+    ),
+    "sector-promotion": Case(
+        {"l2_promoted_miss_pct": 60.0, "dram_throughput_pct": 80.0}, {"l2_promoted_miss_pct": 0.0}, "widened"
+    ),
+    "bank-conflicts-loads": Case(
+        {"shared_load_ways": 32.0, **CONFLICTS, **FULL_L1},
+        {"shared_load_ways": 1.04, "shared_load_bank_conflicts": 4e4, "shared_load_wavefronts": 1e6},
+        "conflict 32 ways: 96.9",
+        # arbitration, not a pattern
+        [{"shared_load_ways": 2.0, "shared_excess_share_pct": 0.0, **CONFLICTS}],
+    ),
+    "bank-conflicts-stores": Case(
+        {"shared_store_ways": 8.0, "shared_store_bank_conflicts": 7e6, "shared_store_wavefronts": 8e6},
+        {"shared_store_ways": 1.0, "shared_store_bank_conflicts": 0.0, "shared_store_wavefronts": 1e6},
+        "conflict 8 ways",
+    ),
+    "shared-pattern": Case({"shared_excess_share_pct": 94.0}, {"shared_excess_share_pct": 3.0}, "94.0"),
+    "many-wavefronts": Case(
+        {"lsu_wavefronts_pct": 99.6, "lsu_requests_pct": 6.9, "l1_throughput_pct": 99.9},
+        {"lsu_wavefronts_pct": 45.7, "lsu_requests_pct": 91.4, "l1_throughput_pct": 93.2},
+        "14.4 to 1",
+    ),
+    "bulk-copies": Case({"tma_load_bytes": 1e9}, {"tma_load_bytes": 0.0}, "1\u202fGB by TMA"),
+    "register-spills": Case({"marked_spill_inst": 3e7}, {"marked_spill_inst": 0.0}, "30M spill instructions"),
+    "local-memory": Case(
+        {"local_store_inst": 1e9, "local_load_inst": 1e9, "registers_per_thread": 64.0},
+        {"local_store_inst": 0.0, "local_load_inst": 0.0, "registers_per_thread": 24.0},
+        "Local memory is in use",
+    ),
+    # scheduler
+    "low-issue": Case(
+        {"warps_issued_per_scheduler": 0.28}, {"warps_issued_per_scheduler": 0.85}, "0.28 instructions"
+    ),
+    "well-fed": Case(
+        {"warps_eligible_per_scheduler": 3.9, "warps_issued_per_scheduler": 0.75},
+        {"warps_eligible_per_scheduler": 0.4, "warps_issued_per_scheduler": 0.28},
+        "enough warps",
+    ),
+    "top-stall": Case(
+        {**STALLS, "stall_cycles_global_memory_dependency": 9.0},
+        {
+            "stall_cycles_selected": 1.0,
+            "stall_cycles_global_memory_dependency": 9.0,
+            "warps_issued_per_scheduler": 0.9,
+        },
+        "90.0\u202f% of the warp latency is long_scoreboard",
+    ),
+    "barrier-stalls": Case(
+        {**STALLS, "stall_cycles_block_barrier": 3.0},
+        {**STALLS, "stall_cycles_block_barrier": 0.1},
+        "75.0\u202f% of the warp latency is spent at block barriers",
+    ),
+    "queue-full": Case(
+        {**STALLS, "stall_cycles_global_queue_full": 4.0},
+        {**STALLS, "stall_cycles_global_queue_full": 0.1},
+        "lg_throttle",
+    ),
+    "supply-stalls": Case(
+        {**STALLS, "stall_cycles_constant_cache_miss": 2.0},
+        {**STALLS, "stall_cycles_constant_cache_miss": 0.1},
+        "constant-cache misses",
+    ),
+    "stalls-disagree": Case(
+        {
+            "stall_cycles_selected": 1.0,
+            "stall_cycles_global_memory_dependency": 1.0,
+            "stall_samples_selected": 10.0,
+            "stall_samples_global_memory_dependency": 990.0,
+            "pc_samples": 1000.0,
+        },
+        {
+            "stall_cycles_selected": 1.0,
+            "stall_cycles_global_memory_dependency": 9.0,
+            "stall_samples_selected": 101.0,
+            "stall_samples_global_memory_dependency": 899.0,
+            "pc_samples": 1000.0,
+        },
+        "differ by 49.0",
+    ),
+    "divergence": Case({"active_threads_per_warp": 16.2}, {"active_threads_per_warp": 31.5}, "16.2 of 32"),
+    "predication": Case(
+        {"active_threads_per_warp": 32.0, "predicated_on_threads_per_warp": 20.0},
+        {"active_threads_per_warp": 32.0, "predicated_on_threads_per_warp": 31.0},
+        "12 of 32 active threads",
+    ),
+    # launch
+    "occupancy-limit": Case(
+        {"theoretical_occupancy_pct": 16.7, "occupancy_limiter": "registers+shared_mem"},
+        {"theoretical_occupancy_pct": 100.0, "occupancy_limiter": "warps"},
+        "16.7\u202f% by registers and shared memory",
+    ),
+    "occupancy-gap": Case(
+        {"theoretical_occupancy_pct": 100.0, "achieved_occupancy_pct": 45.0},
+        {"theoretical_occupancy_pct": 100.0, "achieved_occupancy_pct": 95.0},
+        "55 points below",
+    ),
+    "few-warps": Case({"warps_per_scheduler": 1.0}, {"warps_per_scheduler": 8.0}, "1.0 warps"),
+    "small-grid": Case(
+        {"blocks_per_sm": 64 / 80, "grid_size": 64, "usable_sm_count": 80},
+        {"blocks_per_sm": 64 / 68, "grid_size": 64, "usable_sm_count": 68},
+        "64 blocks for 80 SMs: 16 never start",
+    ),
+    "tail": Case(
+        {"waves_per_sm": 1.06, "wave_efficiency_pct": 53.0, "sm_active_pct": 83.8},
+        {"waves_per_sm": 3.0, "wave_efficiency_pct": 100.0, "sm_active_pct": 99.0},
+        "1.06 waves",
+        [{"waves_per_sm": 40.1, "wave_efficiency_pct": 97.0}],
+    ),
+    "block-shape": Case(
+        {"block_size": 16, "warps_per_block": 1},
+        {"block_size": 256, "warps_per_block": 8},
+        "16 lanes of their 1",
+    ),
+    "one-block-per-sm": Case(
+        {"resident_block_limit": 1.0, "waves_per_sm": 42.7, "sm_active_pct": 48.6, "block_size": 1024},
+        {"resident_block_limit": 1.0, "waves_per_sm": 1.0, "sm_active_pct": 99.7, "block_size": 768},
+        "One block of 1024 threads",
+    ),
+    "short-blocks": Case(
+        {"block_lifetime": 143.0, "waves_per_sm": 410.0},
+        {"block_lifetime": 2e5, "waves_per_sm": 12.0},
+        "143 cycles",
+    ),
+    "uneven-sms": Case(
+        {"sm_active_min_pct": 40.0, "blocks_per_sm": 8.0}, {"sm_active_min_pct": 97.0}, "40.0"
+    ),
+    "one-warp-works": Case(
+        {"sm_active_pct": 5.0, "warps_per_scheduler": 0.25, "usable_sm_count": 20, "blocks_per_sm": 2.0},
+        {"sm_active_pct": 97.0, "warps_per_scheduler": 8.0, "usable_sm_count": 20, "blocks_per_sm": 2.0},
+        "one warp does all the work",
+    ),
+    # source
+    "debug-build": Case({"inst_mix_mov_pct": 54.0}, {"inst_mix_mov_pct": 12.0}, "debug build"),
+    "loads-outnumber-math": Case(
+        {"inst_mix_shared_memory_pct": 48.0, "inst_mix_global_memory_pct": 2.0, "inst_mix_fp32_pct": 38.0},
+        {"inst_mix_shared_memory_pct": 10.0, "inst_mix_global_memory_pct": 2.0, "inst_mix_fp32_pct": 70.0},
+        "50.0\u202f% of the instructions access memory",
+    ),
+    "integer-overhead": Case(
+        {"inst_mix_integer_pct": 55.0, "inst_mix_fp32_pct": 10.0}, {"inst_mix_integer_pct": 20.0}, "55.0"
+    ),
+    "conversions": Case({"inst_mix_conversion_pct": 43.0}, {"inst_mix_conversion_pct": 1.0}, "43.0"),
+    "special-functions": Case(
+        {"inst_mix_special_function_pct": 15.0, "pipe_xu_pct": 64.0},
+        {"inst_mix_special_function_pct": 15.0, "pipe_xu_pct": 10.0},
+        "special functions",
+    ),
+    "frequent-barriers": Case({"inst_mix_barrier_pct": 7.0}, {"inst_mix_barrier_pct": 1.0}, "block barriers"),
+    "branch-divergence": Case(
+        {"branch_efficiency_pct": 55.0, "divergent_branches": 1000.0},
+        {"branch_efficiency_pct": 0.0, "divergent_branches": 0.0},  # a ratio over nothing reads 0
+        "55.0",
+    ),
+    # tensor
+    "tensor-use": Case(
+        {"tensor_inst": 1e6, "tensor_busy_pct": 61.0, "flops_tensor_bf16": 1e12},
+        {"tensor_inst": 0.0, "tensor_busy_pct": 1.9, "pipe_tensor_pct": 1.9},
+        "Tensor cores work on BF16",
+    ),
+    "tensor-pipe-without-mma": Case(
+        {"pipe_tensor_pct": 1.9, "tensor_inst": 0.0},
+        {"pipe_tensor_pct": 60.0, "tensor_inst": 1e6},
+        "without a single MMA",
+    ),
+    "half-math-without-tensor": Case(
+        {"tensor_inst": 0.0, "flops_fp16": 1e12, "flops_fp32": 1e9},
+        {"tensor_inst": 5.0, "flops_fp16": 1e12, "flops_fp32": 1e9},
+        "without tensor cores",
+    ),
+    "mma-where-wgmma": Case(
+        {"compute_capability": 90, "warp_mma_inst": 1e6, "warpgroup_mma_inst": 0.0},
+        {"compute_capability": 80, "warp_mma_inst": 1e6, "warpgroup_mma_inst": 0.0},
+        "two thirds",
+        [{"compute_capability": 90, "warp_mma_inst": 10.0, "warpgroup_mma_inst": 1e6}],
+    ),
+    "tensor-pipe-reads-half": Case(
+        {
+            "tensor_busy_pct": 43.3,
+            "compute_capability": 89,
+            "tensor_inst": 1e6,
+            "tensor_fp16_share_pct": 86.7,
+        },
+        {"tensor_busy_pct": 61.0, "compute_capability": 90, "tensor_inst": 1e6},
+        "86.7",
+    ),
+    "fp64-on-cut-down-part": Case(
+        {"fp64_units_per_sm": 2.0, "pipe_fp64_pct": 86.0},
+        {"fp64_units_per_sm": 64.0, "pipe_fp64_pct": 56.0},
+        "86.0",
+    ),
+}
+
+
+def test_every_rule_has_a_table():
+    assert sorted(CASES) == sorted(RULES)
+
+
+@pytest.mark.parametrize("id", CASES)
+def test_trips(id: str):
+    finding = outcome(id, launch(**CASES[id].trips))
+    assert isinstance(finding, Finding)
+    assert CASES[id].says in finding.title
+    assert finding.family == RULES[id].family
+    assert finding.metrics, "a finding shows the numbers behind it"
+    assert finding.title[0] == finding.title[0].upper()
+
+
+@pytest.mark.parametrize("id", CASES)
+def test_stays_quiet(id: str):
+    case = CASES[id]
+    for values in (case.quiet, *case.also_quiet):
+        found = outcome(id, launch(**values))
+        assert not isinstance(found, Finding), found
+
+
+@pytest.mark.parametrize(
+    ("id", "need"), [(id, need) for id, r in RULES.items() for need in r.needs], ids=lambda x: str(x)
+)
+def test_is_skipped_with_the_reason_when_a_need_is_missing(id: str, need: str | tuple[str, ...]):
+    absent = (need,) if isinstance(need, str) else need
+    values = {key: value for key, value in CASES[id].trips.items() if key not in absent}
+    skipped = outcome(id, launch(**values))
+    assert isinstance(skipped, Skipped)
+    assert skipped.reason == f"needs {' or '.join(absent)}: not given by the test"
+
+
+@pytest.mark.parametrize("id", [id for id, case in CASES.items() if "breakdowns" not in case.trips])
+def test_an_unreliable_value_trips_nothing(id: str):
+    rule = RULES[id]
+    need = rule.needs[0] if isinstance(rule.needs[0], str) else rule.needs[0][0]
+    if need == "occupancy_limiter" or not isinstance(rule.needs[0], str):
+        return
+    doubtful = Value(need, CASES[id].trips[need], "", reason="unreliable: above 100 %", reliable=False)
+    skipped = outcome(id, launch(**{**CASES[id].trips, need: doubtful}))
+    assert isinstance(skipped, Skipped)
+    assert skipped.reason.endswith("unreliable: above 100 %")
+
+
+@pytest.mark.parametrize(
+    "need",
+    sorted(
+        {n for r in RULES.values() for need in r.needs for n in ([need] if isinstance(need, str) else need)}
+    ),
+)
+def test_every_need_is_in_the_catalog(need: str):
+    assert need in load().metrics or need in load().signals
+
+
+@pytest.mark.parametrize("r", RULES.values(), ids=list(RULES))
+def test_every_rule_says_what_it_looks_for(r: Rule):
+    assert r.function.__doc__
+
+
+def test_an_id_is_taken_once():
+    with pytest.raises(ValueError, match="id taken"):
+        rule("idle-sms", family="speed_of_light", needs=())
+    with pytest.raises(ValueError, match="no family"):
+        rule("new", family="vibes", needs=())
+
+
+def test_findings_come_by_global_gain_then_severity():
+    findings, skipped = apply_rules(
+        Facts.of(launch(**CASES["small-grid"].trips, sm_active_pct=40.0, inst_mix_mov_pct=54.0))
+    )
+    assert [f.id for f in findings] == ["idle-sms", "small-grid", "debug-build"]
+    assert [f.gain_kind for f in findings] == ["global", "global", None]
+    assert {s.id for s in skipped} <= set(RULES) - {f.id for f in findings}
+
+
+def test_a_failed_launch_has_no_finding_and_every_rule_says_why():
+    findings, skipped = apply_rules(Facts.of(builders.kernel(failed="the pass failed", sm_active_pct=10.0)))
+    assert findings == ()
+    assert {s.reason for s in skipped} == {"failed launch: the pass failed"}
+
+
+# Case C59: local memory is not spilling
+
+
+def local(**values: Any) -> dict[str, Finding | Skipped | None]:
+    return {id: outcome(id, launch(**values)) for id in ("local-memory", "register-spills")}
+
+
+def test_reserved_local_memory_that_nobody_touches_is_no_finding():
+    found = local(registers_per_thread=24.0, local_load_inst=0.0, local_store_inst=0.0)
+    assert found["local-memory"] is None
+    assert isinstance(found["register-spills"], Skipped)
+
+
+def test_without_a_spill_counter_full_registers_make_a_possible_spill():
+    found = local(registers_per_thread=255.0, local_load_inst=10.0, local_store_inst=1320.0)
+    assert isinstance(finding := found["local-memory"], Finding)
+    assert "a possible register spill at 255 registers" in finding.title
+    assert isinstance(found["register-spills"], Skipped)
+
+
+def test_few_registers_and_local_accesses_are_a_stack_array():
+    finding = local(registers_per_thread=40.0, local_load_inst=10.0, local_store_inst=10.0)["local-memory"]
+    assert isinstance(finding, Finding)
+    assert "stack array" in finding.title
+
+
+def test_a_spill_counter_makes_it_a_spill():
+    found = local(
+        registers_per_thread=255.0, local_load_inst=10.0, local_store_inst=1e6, marked_spill_inst=1e6
+    )
+    assert found["local-memory"] is None
+    assert isinstance(finding := found["register-spills"], Finding)
+    assert finding.title.startswith("Registers spill")
+
+
+def test_a_spill_counter_of_zero_excludes_spilling():
+    found = local(
+        registers_per_thread=255.0, local_store_inst=1.15e9, local_load_inst=1e9, marked_spill_inst=0.0
+    )
+    assert found["register-spills"] is None
+    assert isinstance(finding := found["local-memory"], Finding)
+    assert "none of it is register spilling" in finding.title
+
+
+# Case C74: the wrong lesson from occupancy
+
+
+def test_a_tie_of_limits_is_named_and_relieving_one_alone_is_not_advised():
+    finding = outcome(
+        "occupancy-limit", launch(theoretical_occupancy_pct=25.0, occupancy_limiter="registers+shared_mem")
+    )
+    assert isinstance(finding, Finding)
+    assert "registers and shared memory" in finding.title
+    assert "relieving one alone changes nothing" in finding.detail
+
+
+def test_more_occupancy_is_not_advised_while_a_unit_is_busy():
+    finding = outcome(
+        "occupancy-limit",
+        launch(theoretical_occupancy_pct=16.7, occupancy_limiter="registers", pipe_fma_pct=78.0),
+    )
+    assert isinstance(finding, Finding)
+    assert finding.severity == "info"
+    assert finding.advice == ""
+
+
+# Case C48: counters decide, names do not
+
+
+@pytest.mark.parametrize(
+    ("name", "counters", "uses"),
+    [
+        ("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32", {"tensor_busy_pct": 61.0}, True),
+        ("my_tensorop_gemm", {"tensor_busy_pct": 0.0, "tensor_inst": 0.0}, False),
+        ("my_tensorop_gemm", {"tensor_busy_pct": 1.9, "tensor_inst": 0.0}, False),
+    ],
+)
+def test_tensor_use_follows_the_counters(name: str, counters: Launch, uses: bool):
+    kernel = builders.kernel(
+        raw=builders.raw_kernel(name),
+        signals={"tensor_busy_pct": counters["tensor_busy_pct"]},
+        pipe_tensor_pct=counters["tensor_busy_pct"],
+        tensor_inst=counters.get("tensor_inst"),
+    )
+    assert isinstance(outcome("tensor-use", kernel), Finding) == uses
+
+
+# severity and gain
+
+
+def test_conflicts_matter_by_how_full_the_data_stage_is():
+    full = outcome("bank-conflicts-loads", launch(shared_load_ways=32.0, **CONFLICTS, **FULL_L1))
+    hidden = outcome(
+        "bank-conflicts-loads",
+        launch(shared_load_ways=16.0, **CONFLICTS, l1_throughput_pct=37.0, dram_throughput_pct=86.3),
+    )
+    assert isinstance(full, Finding)
+    assert isinstance(hidden, Finding)
+    assert (full.severity, full.gain_kind) == ("high", "global")
+    assert full.gain_pct == pytest.approx(100 * (1 - 40 / 92 / 0.9), abs=0.1)  # until DRAM is as full
+    assert (hidden.severity, hidden.gain_kind) == ("low", "local")
+    assert "cost little here" in hidden.detail

@@ -1,0 +1,502 @@
+"""The verdict on one launch: class, limiter, confidence, evidence, experiment, on synthetic launches."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ncukit.catalog import load
+from ncukit.catalog.units import load_units
+from ncukit.diagnose import RULES, diagnose
+from ncukit.diagnose.ledger import entries
+from ncukit.diagnose.shares import measure, uses_tensor
+from ncukit.diagnose.waits import waits
+from ncukit.diagnose.wording import _QUOTES, _WORDS
+from ncukit.model import Kernel, Value, Verdict
+from tests import builders
+from tests.test_rules import launch
+
+LIMITERS = {
+    "memory-bound": {"dram", "l2", "l1", "shared", "sysmem"},
+    "compute-bound": {"tensor", "fp32", "fp64", "fp16", "int", "xu", "lsu-issue"},
+    "latency-bound": {"occupancy", "dependency", "synchronisation", "imbalance", "tail", "small-grid"},
+}
+ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
+FULL_GPU: dict[str, Any] = {
+    "kernel_duration": 1e-3,
+    "blocks_per_sm": 60.0,
+    "grid_size": 6000,
+    "usable_sm_count": 100,
+    "waves_per_sm": 20.0,
+    "wave_efficiency_pct": 100.0,
+    "sm_active_pct": 98.0,
+    "achieved_occupancy_pct": 90.0,
+    "theoretical_occupancy_pct": 100.0,
+    "warps_per_scheduler": 14.4,
+    "allowed_warps_per_scheduler": 16.0,
+    "launched_warps_per_scheduler": 16.0,
+    "sm_throughput_pct": 30.0,
+    "memory_throughput_pct": 30.0,
+    "issue_busy_pct": 30.0,
+    "dram_throughput_pct": 20.0,
+    "l2_throughput_pct": 20.0,
+    "l1_throughput_pct": 25.0,
+    "lsu_busy_pct": 20.0,
+    "alu_busy_pct": 15.0,
+    "fma_busy_pct": 15.0,
+    "fp64_busy_pct": 1.0,
+    "xu_busy_pct": 2.0,
+}
+"""A launch that fills the GPU with warps and no unit; each case changes what matters."""
+
+
+def stalls(**shares: float) -> dict[str, float]:
+    """Return counter-based stall states; what is left of 10 cycles is issuing."""
+    states = {f"stall_cycles_{state}": share for state, share in shares.items()}
+    return {**states, "stall_cycles_selected": 10.0 - sum(shares.values()), "warps_issued_per_scheduler": 0.3}
+
+
+def judge(**values: Any) -> Verdict:
+    return diagnose(launch(**{**FULL_GPU, **values})).verdict
+
+
+# ------------------------------------------------------------------- class and limiter
+
+CALLS: list[tuple[str, str | None, dict[str, Any]]] = [
+    ("memory-bound", "dram", {"dram_throughput_pct": 91.0, "memory_throughput_pct": 91.0}),
+    ("memory-bound", "dram", {"dram_throughput_pct": 76.0, "memory_throughput_pct": 76.0}),
+    ("memory-bound", "l2", {"l2_throughput_pct": 91.0, "memory_throughput_pct": 91.0}),
+    ("memory-bound", "l1", {"l1_throughput_pct": 97.0, "memory_throughput_pct": 95.0}),
+    (
+        "memory-bound",
+        "shared",
+        {
+            "l1_throughput_pct": 90.5,
+            "memory_throughput_pct": 90.2,
+            "shared_wavefront_share_pct": 94.0,
+            "breakdowns": {"memory_throughput_pct": {"l1tex__data_pipe_lsu_wavefronts" + ELAPSED: 90.2}},
+        },
+    ),
+    ("memory-bound", "sysmem", {"l2_fill_sysmem_pct": 0.32, "l2_fill_device_pct": 0.0004}),
+    ("memory-bound", "l2", {"l2_atomics_per_cycle": 0.5, "l2_throughput_pct": 3.0}),  # one hot address
+    ("memory-bound", "l2", {"l2_busiest_slice_pct": 95.0, "l2_throughput_pct": 3.0}),
+    (
+        "compute-bound",
+        "tensor",
+        {
+            "tensor_inst": 1e7,
+            "tensor_fp16_share_pct": 86.7,
+            "tensor_busy_pct": 43.3,
+            "sm_throughput_pct": 43.3,
+        },
+    ),
+    ("compute-bound", "fp32", {"fma_busy_pct": 78.0, "issue_busy_pct": 86.0, "sm_throughput_pct": 86.0}),
+    ("compute-bound", "fp64", {"fp64_busy_pct": 85.0, "issue_busy_pct": 3.0, "sm_throughput_pct": 85.0}),
+    (
+        "compute-bound",
+        "fp16",
+        {"fma_busy_pct": 82.0, "fma_pipe_half_pct": 79.0, "issue_busy_pct": 60.0, "sm_throughput_pct": 82.0},
+    ),
+    ("compute-bound", "int", {"alu_busy_pct": 80.0, "sm_throughput_pct": 80.0}),
+    ("compute-bound", "xu", {"xu_busy_pct": 75.0, "sm_throughput_pct": 75.0}),
+    (
+        "compute-bound",
+        "lsu-issue",
+        {"lsu_busy_pct": 93.0, "l1_throughput_pct": 93.0, "sm_throughput_pct": 91.4},
+    ),
+    # issue slots used and warps waiting for their turn: the busiest pipe names the work
+    (
+        "compute-bound",
+        "int",
+        {
+            "issue_busy_pct": 75.0,
+            "sm_throughput_pct": 74.0,
+            "alu_busy_pct": 57.0,
+            "warps_eligible_per_scheduler": 3.9,
+        },
+    ),
+    ("latency-bound", "small-grid", {"blocks_per_sm": 0.36, "grid_size": 36}),
+    ("latency-bound", "small-grid", {"waves_per_sm": 0.17, "blocks_per_sm": 1.0, "warps_per_scheduler": 2.0}),
+    ("latency-bound", "small-grid", {"kernel_duration": 3.2e-6}),
+    ("latency-bound", "tail", {"waves_per_sm": 1.06, "wave_efficiency_pct": 53.0, "sm_active_pct": 80.0}),
+    ("latency-bound", "imbalance", {"waves_per_sm": 2.0, "sm_active_pct": 70.0}),
+    (
+        "latency-bound",
+        "imbalance",
+        {"waves_per_sm": 20.0, "sm_active_pct": 70.0, "resident_block_limit": 4.0},
+    ),
+    ("latency-bound", "imbalance", {"sm_active_pct": 1.0, "warps_per_scheduler": 0.25}),  # one warp works
+    (
+        "latency-bound",
+        "occupancy",
+        {"waves_per_sm": 42.0, "sm_active_pct": 49.0, "resident_block_limit": 1.0},
+    ),
+    (
+        "latency-bound",
+        "occupancy",
+        {"achieved_occupancy_pct": 45.0, "warps_per_scheduler": 7.2, "block_lifetime": 143.0},
+    ),
+    (
+        "latency-bound",
+        "occupancy",
+        {
+            "theoretical_occupancy_pct": 25.0,
+            "achieved_occupancy_pct": 24.0,
+            "allowed_warps_per_scheduler": 4.0,
+            "warps_per_scheduler": 3.8,
+            "occupancy_limiter": "registers",
+        },
+    ),
+    ("latency-bound", "synchronisation", stalls(block_barrier=5.9, global_memory_dependency=1.3)),
+    ("latency-bound", "dependency", stalls(global_memory_dependency=5.6, fixed_latency_dependency=1.9)),
+    ("latency-bound", "dependency", stalls(fixed_latency_dependency=5.0)),
+    ("latency-bound", "dependency", {"inst_mix_mov_pct": 54.0, "alu_busy_pct": 70.0}),  # a debug build
+    ("latency-bound", None, {}),  # stalls were not collected
+    ("balanced", None, {"issue_busy_pct": 68.0, "l1_throughput_pct": 60.0, "sm_throughput_pct": 66.0}),
+    ("balanced", None, {"dram_throughput_pct": 70.0, "alu_busy_pct": 66.0, "memory_throughput_pct": 70.0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("cls", "limiter", "values"), CALLS, ids=[f"{c}-{m}-{i}" for i, (c, m, _) in enumerate(CALLS)]
+)
+def test_class_and_limiter(cls: str, limiter: str | None, values: dict[str, Any]):
+    verdict = judge(**values)
+    assert (verdict.cls, verdict.limiter) == (cls, limiter), verdict.claim
+
+
+def test_every_limiter_of_the_design_is_reached():
+    reached: dict[str, set[str]] = {}
+    for cls, limiter, _ in CALLS:
+        if limiter:
+            reached.setdefault(cls, set()).add(limiter)
+    assert reached == LIMITERS
+
+
+@pytest.mark.parametrize(
+    ("values", "cls", "limiter"),
+    [
+        (
+            {"sm_throughput_pct": 12.0, "memory_throughput_pct": 18.0, "waves_per_sm": 0.2},
+            "latency-bound",
+            "small-grid",
+        ),
+        ({"sm_throughput_pct": 45.0, "memory_throughput_pct": 85.0}, "memory-bound", None),
+        ({"sm_throughput_pct": 88.0, "memory_throughput_pct": 40.0}, "compute-bound", None),
+        ({"sm_throughput_pct": 78.0, "memory_throughput_pct": 76.0}, "balanced", None),
+        ({"sm_throughput_pct": 45.0, "memory_throughput_pct": 50.0}, "latency-bound", None),
+    ],
+)
+def test_two_maxima_alone_never_name_a_unit(values: dict[str, Any], cls: str, limiter: str | None):
+    """Case C47: both under 60 % is latency, not "memory because memory is larger"."""
+    verdict = diagnose(launch(**values)).verdict
+    assert (verdict.cls, verdict.limiter) == (cls, limiter)
+
+
+def test_a_maximum_is_named_by_its_leading_member():
+    """Note of case C47: 88 % of compute throughput may be the load/store pipe, not arithmetic."""
+    verdict = diagnose(
+        launch(
+            sm_throughput_pct=88.0,
+            memory_throughput_pct=40.0,
+            lsu_busy_pct=88.0,
+            breakdowns={"sm_throughput_pct": {"sm__inst_executed_pipe_lsu" + ELAPSED: 88.0}},
+        )
+    ).verdict
+    assert verdict.limiter == "lsu-issue"
+
+
+# ------------------------------------------------------------------- what must not be called
+
+
+def test_dram_at_half_of_a_short_launch_is_ramp_up():
+    verdict = judge(dram_throughput_pct=55.0, kernel_duration=1e-5)
+    assert (verdict.cls, verdict.limiter) == ("latency-bound", None)
+
+
+def test_barrier_samples_beside_warp_group_mma_are_not_synchronisation():
+    waiting = stalls(block_barrier=4.2, global_memory_dependency=3.0)
+    assert judge(**waiting).limiter == "synchronisation"
+    hopper = judge(**waiting, warpgroup_mma_inst=1e6, inst_mix_barrier_pct=0.01)
+    assert (hopper.cls, hopper.limiter) == ("latency-bound", None)
+
+
+def test_few_warps_of_a_warp_specialised_kernel_are_its_design():
+    few = {"warps_per_scheduler": 1.2, "allowed_warps_per_scheduler": 2.0, "theoretical_occupancy_pct": 12.5}
+    assert judge(**few).limiter == "occupancy"
+    assert judge(**few, mbarrier_inst=1e6).limiter is None
+
+
+def test_a_stream_through_the_fabric_of_a_big_l2_is_dram():
+    """A100 and H100 count L2 traffic between the halves: a stream reads 83 % there."""
+    members = {
+        "memory_throughput_pct": {"lts__t_sectors" + ELAPSED: 83.0, "dram__cycles_active" + ELAPSED: 72.0}
+    }
+    values = {
+        "dram_throughput_pct": 72.0,
+        "l2_throughput_pct": 83.0,
+        "l2_return_pct": 50.0,
+        "breakdowns": members,
+    }
+    assert judge(**values, compute_capability=80).limiter == "dram"
+    assert judge(**values, compute_capability=86).limiter == "l2"
+
+
+def test_the_l2_headline_of_hopper_alone_is_not_l2():
+    members = {"memory_throughput_pct": {"lts__t_sectors" + ELAPSED: 49.0}}
+    share = measure(
+        launch(compute_capability=90, l2_throughput_pct=86.0, dram_throughput_pct=30.0, breakdowns=members)
+    )
+    assert share.get("l2") == 49.0
+
+
+def test_entries_that_stop_at_half_are_doubled_where_they_do():
+    members = {"memory_throughput_pct": {"l1tex__data_pipe_lsu_wavefronts" + ELAPSED: 40.6}}
+    for cc, percent in ((75, 81.2), (80, 40.6)):
+        shares = measure(launch(compute_capability=cc, memory_throughput_pct=percent, breakdowns=members))
+        assert shares.get("l1") == pytest.approx(percent)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [
+        ({"fma_busy_pct": 50.0}, "fp32"),
+        ({"fma_busy_pct": 50.0, "fma_pipe_integer_pct": 90.0}, "int"),
+        ({"fma_busy_pct": 41.4, "fma_heavy_busy_pct": 77.9}, "int"),  # IMAD runs on the heavy half only
+        ({"fma_busy_pct": 71.2, "fma_heavy_busy_pct": 67.7}, "fp32"),
+        ({"fma_busy_pct": 60.0, "fma_pipe_half_pct": 79.0}, "fp16"),
+        ({"fma_busy_pct": 50.0, "roofline_fp32_pct": 1.0}, "int"),
+    ],
+)
+def test_the_fma_pipe_is_named_after_what_it_runs(values: dict[str, Any], unit: str):
+    assert max(measure(launch(**values)).units.values(), key=lambda s: s.percent).unit.id == unit
+
+
+def test_tensor_cores_are_judged_by_operations_where_both_are_known():
+    kernel = launch(tensor_inst=1e6, tensor_busy_pct=43.3, tensor_fp16_share_pct=86.7)
+    assert measure(kernel).get("tensor") == 86.7
+
+
+@pytest.mark.parametrize(
+    ("values", "uses"),
+    [
+        ({}, None),
+        ({"tensor_inst": 0}, False),
+        ({"tensor_inst": 8}, True),
+        ({"flops_tensor_int8": 1e9}, True),
+        ({"flops_tensor_fp16": 0.0}, None),  # one type says nothing about the others
+    ],
+)
+def test_whether_tensor_cores_ran(values: dict[str, Any], uses: bool | None):
+    assert uses_tensor(launch(**values)) is uses
+
+
+def test_dram_reads_alone_decide_only_when_they_are_enough():
+    assert diagnose(launch(dram_read_pct=78.0, kernel_duration=4e-5)).verdict.limiter == "dram"
+    assert diagnose(launch(dram_read_pct=53.0, kernel_duration=4e-5)).verdict.cls == "undetermined"
+
+
+# ------------------------------------------------------------------- unreliable, failed, undetermined
+
+
+def test_an_unreliable_value_feeds_nothing():
+    """Case C32: a hit rate of 119.7 % in a 3 us launch is kept, and no rule reads it."""
+    rate = Value(
+        "l2_hit_rate_pct",
+        119.7,
+        "%",
+        "exact",
+        ("lts__t_sector_hit_rate.pct",),
+        "unreliable: above 100 %",
+        False,
+    )
+    own = Value("l2_hit_rate_from_l1_pct", 119.7, "%", "derived", (), "unreliable: above 100 %", False)
+    found = diagnose(
+        launch(**{**FULL_GPU, "kernel_duration": 3.2e-6}, l2_hit_rate_pct=rate, l2_hit_rate_from_l1_pct=own)
+    )
+    read = {id for finding in found.findings for id in finding.metrics}
+    quoted = {e.metric for e in (*found.verdict.evidence, *found.verdict.against)}
+    assert not {"l2_hit_rate_pct", "l2_hit_rate_from_l1_pct"} & (read | quoted)
+    assert "l2-misses" in {s.id for s in found.skipped}
+
+
+def test_an_unreliable_throughput_is_not_a_full_unit():
+    doubtful = Value(
+        "dram_throughput_pct", 152.0, "%", "exact", (), "unreliable: above 100 %", reliable=False
+    )
+    assert judge(dram_throughput_pct=doubtful).limiter != "dram"
+
+
+def test_a_failed_launch_is_not_judged():
+    kernel = builders.kernel(failed="the duration is not a number", dram_throughput_pct=95.0, grid_size=1)
+    found = diagnose(kernel)
+    assert (found.verdict.cls, found.verdict.limiter) == ("failed", None)
+    assert "the duration is not a number" in found.verdict.claim
+    assert found.verdict.evidence == found.findings == ()
+    assert found.verdict.experiment is None
+
+
+def test_undetermined_says_what_would_decide():
+    """Case C57: what is missing is a value with a reason, and the section that brings it is named."""
+    absent = {
+        id: Value(id, None, "%", reason="not collected: section SpeedOfLight")
+        for id in ("sm_throughput_pct", "memory_throughput_pct", "dram_throughput_pct")
+    }
+    verdict = diagnose(launch(**absent, grid_size=4096, blocks_per_sm=30.0, waves_per_sm=15.5)).verdict
+    assert (verdict.cls, verdict.evidence, verdict.experiment) == ("undetermined", (), None)
+    assert verdict.missing[1] == "How busy the SMs were: not collected; `--section SpeedOfLight` collects it."
+    assert any("WarpStateStats" in sentence or "warps wait" in sentence for sentence in verdict.missing)
+
+
+def test_one_side_alone_does_not_make_latency():
+    verdict = diagnose(launch(dram_throughput_pct=20.0, kernel_duration=1e-3)).verdict
+    assert verdict.cls == "undetermined"
+
+
+def test_roofline_counters_alone_can_show_a_full_pipe():
+    verdict = diagnose(launch(roofline_fp32_pct=66.0, roofline_dram_pct=40.0, kernel_duration=1e-3)).verdict
+    assert (verdict.cls, verdict.limiter) == ("compute-bound", "fp32")
+
+
+# ------------------------------------------------------------------- confidence, evidence, experiment
+
+
+def test_three_independent_measurements_make_high_confidence():
+    full = {"dram_throughput_pct": 91.0, "memory_throughput_pct": 91.0}
+    assert (
+        judge(**full, **stalls(global_memory_dependency=8.0), dram_bandwidth=8e11, dram_bytes=5e9).confidence
+        == "high"
+    )
+    assert judge(**full).confidence == "medium"
+
+
+def test_a_close_runner_up_lowers_it_and_is_named():
+    verdict = judge(dram_throughput_pct=86.0, l1_throughput_pct=79.0, **stalls(global_memory_dependency=8.0))
+    assert verdict.confidence != "high"
+    assert any("open" in e.text for e in verdict.against)
+
+
+def test_without_stalls_latency_has_low_confidence_and_says_what_is_missing():
+    verdict = judge()
+    assert (verdict.limiter, verdict.confidence) == (None, "low")
+    assert verdict.missing
+    assert "was not collected" in verdict.claim
+
+
+@pytest.mark.parametrize(
+    ("cls", "limiter", "values"), CALLS, ids=[f"{c}-{m}-{i}" for i, (c, m, _) in enumerate(CALLS)]
+)
+def test_every_verdict_can_be_checked_and_tested(cls: str, limiter: str | None, values: dict[str, Any]):
+    verdict = judge(**values)
+    assert verdict.claim.endswith(".")
+    assert "{" not in verdict.claim
+    assert verdict.evidence
+    for row in (*verdict.evidence, *verdict.against):
+        assert isinstance(row.value, int | float), "every row has a number"
+        assert row.text
+    experiment = verdict.experiment
+    assert experiment is not None
+    texts = (
+        experiment.title,
+        experiment.change,
+        experiment.why,
+        experiment.expect,
+        experiment.watch,
+        experiment.disproved_if,
+    )
+    assert all(texts)
+    assert not re.search(r"[{}]", " ".join(texts))
+    assert experiment.run[0].startswith("ncu ")
+
+
+def test_the_experiment_follows_the_finding():
+    conflicts = {
+        "shared_load_ways": 32.0,
+        "shared_load_bank_conflicts": 6.5e7,
+        "shared_load_wavefronts": 6.7e7,
+    }
+    members = {"memory_throughput_pct": {"l1tex__data_pipe_lsu_wavefronts" + ELAPSED: 90.2}}
+    full = {"l1_throughput_pct": 90.5, "shared_wavefront_share_pct": 94.0, "breakdowns": members}
+    padded, tiled = judge(**full, **conflicts).experiment, judge(**full).experiment
+    assert padded is not None
+    assert tiled is not None
+    assert padded.title == "Pad the shared tile by one column"
+    assert tiled.title == "Tile in registers"
+    assert "32-way bank conflicts on shared-memory loads" in judge(**full, **conflicts).claim
+
+
+def test_commands_hold_no_name_that_a_shell_would_read():
+    kernel = launch(**{**FULL_GPU, "dram_throughput_pct": 91.0})
+    hostile = Kernel("/tmp/a b.ncu-rep", builders.raw_kernel("f; rm -rf ~"), kernel.metrics, kernel.signals)
+    experiment = diagnose(hostile).verdict.experiment
+    assert experiment is not None
+    assert "rm -rf" not in " ".join(experiment.run)
+    assert experiment.run[1] == "ncukit compare 'a b.ncu-rep' after.ncu-rep"
+
+
+# ------------------------------------------------------------------- stalls
+
+
+def test_counters_and_samples_are_never_mixed():
+    both = {
+        "stall_cycles_selected": 1.0,
+        "stall_cycles_block_barrier": 1.0,
+        "stall_samples_selected": 1e3,
+        "pc_samples": 1e3,
+    }
+    found = waits(launch(**both))
+    assert found is not None
+    assert found.source == "counters"
+    assert found.of("block_barrier") == 50.0
+    samples = waits(launch(stall_samples_selected=100.0, stall_samples_block_barrier=900.0, pc_samples=1e3))
+    assert samples is not None
+    assert (samples.source, samples.of("block_barrier")) == ("samples", 90.0)
+
+
+def test_a_handful_of_samples_is_noise():
+    assert waits(launch(stall_samples_selected=1.0, stall_samples_block_barrier=1.0, pc_samples=2.0)) is None
+
+
+def test_no_stall_talk_when_schedulers_are_busy():
+    busy = {**stalls(block_barrier=8.0), "warps_issued_per_scheduler": 0.85}
+    assert (
+        judge(**busy, issue_busy_pct=85.0, alu_busy_pct=60.0, sm_throughput_pct=84.0).cls == "compute-bound"
+    )
+
+
+# ------------------------------------------------------------------- the data files
+
+
+def _placeholders(text: str) -> set[str]:
+    return set(re.findall(r"\{([\w-]+)\}", text))
+
+
+@pytest.mark.parametrize("name", entries())
+def test_every_row_and_placeholder_is_known(name: str):
+    known = set(load().metrics) | set(load().signals)
+    words = set(_WORDS) | {"resource", "state", "why", "sides"}
+    entry = entries()[name]
+    rows = [*entry.get("for", ()), *entry.get("against", ())]
+    for row in rows:
+        metric = row["metric"]
+        assert metric in known or metric.removeprefix("@") in _QUOTES
+        assert ("when" not in row) or row["when"][0] in known
+    texts = [t for row in rows for t in (row.get("text"), row.get("open")) if t] + list(
+        entry.get("claim", ())
+    )
+    for experiment in entry.get("experiment", ()):
+        assert experiment.get("finding", "idle-sms") in RULES
+        assert set(experiment.get("needs", ())) <= known
+        texts += [v for v in experiment.values() if isinstance(v, str)]
+    for text in texts:
+        assert _placeholders(text) <= known | words, text
+
+
+def test_every_unit_that_can_limit_has_an_entry_with_an_experiment():
+    for unit in load_units().units.values():
+        if unit.cls:
+            entry = entries()[f"{unit.cls}/{unit.limiter or 'unknown'}"]
+            assert "finding" not in entry["experiment"][-1], "the last experiment fits always"
+            assert set(unit.metrics) <= set(load().metrics) | set(load().signals)

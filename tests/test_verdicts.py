@@ -1,0 +1,162 @@
+"""Verdicts on real reports: an expert's labels, the generated table, and pins."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from pathlib import Path
+
+import pytest
+
+from ncukit.api import read
+from ncukit.model import Diagnosis
+from scripts import verdicts
+from tests.conftest import tool
+
+Judged = dict[Path, list[Diagnosis]]
+AGREEMENT = 0.95
+"""Share of the labels in whose acceptable answers ours must be."""
+
+
+@pytest.fixture(scope="module")
+def judged(shared: Path) -> Judged:
+    """Every launch of the real reports, judged once."""
+    return verdicts.diagnoses(shared / "reports")
+
+
+@pytest.fixture(scope="module")
+def labels(shared: Path) -> list[dict[str, str]]:
+    """An expert's labels: what is acceptable, what would be plainly wrong."""
+    with open(shared / "domain" / "VERDICTS.tsv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def pick(judged: Judged, file: str, index: int = 0) -> Diagnosis:
+    return next(launches[index] for path, launches in judged.items() if path.stem == file)
+
+
+def nsight_sample(name: str) -> Path:
+    """Return a report that the Nsight Compute package carries, or skip."""
+    ncu = tool("ncu")
+    roots = ncu.resolve().parents if ncu else ()
+    found = [p for root in roots for p in root.glob(f"usr/share/doc/*/examples/*/{name}.ncu-rep*")]
+    if not found:
+        pytest.skip("no samples of Nsight Compute installed")
+    return found[0]
+
+
+def called(diagnosis: Diagnosis) -> set[str]:
+    """Return our answer as the labels write it: class, and class with limiter."""
+    verdict = diagnosis.verdict
+    return {verdict.cls, f"{verdict.cls}:{verdict.limiter}"} if verdict.limiter else {verdict.cls}
+
+
+def test_nothing_is_plainly_wrong(judged: Judged, labels: list[dict[str, str]]):
+    wrong = []
+    for label in labels:
+        launches = {path.name: launches for path, launches in judged.items()}[label["file"]]
+        ours = called(launches[int(label["index"])])
+        if ours & set(label["not_acceptable"].split("|")):
+            wrong.append((label["file"], label["index"], ours))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("confidence", ["high", "medium", "low"])
+def test_the_expert_would_accept_nearly_all(judged: Judged, labels: list[dict[str, str]], confidence: str):
+    files = {path.name: launches for path, launches in judged.items()}
+    rows = [label for label in labels if label["confidence"] == confidence]
+    other = [
+        (label["file"], label["index"], called(found), label["acceptable"])
+        for label in rows
+        for found in [files[label["file"]][int(label["index"])]]
+        if not called(found) & set(label["acceptable"].split("|"))
+    ]
+    assert len(other) <= (1 - AGREEMENT) * len(rows), other
+
+
+def test_the_committed_table_is_current(judged: Judged):
+    now, committed = verdicts.document(judged), verdicts.TARGET.read_text(encoding="utf-8")
+    changes = list(difflib.unified_diff(committed.splitlines(), now.splitlines(), lineterm="", n=0))
+    assert not changes, "run scripts/verdicts.py:\n" + "\n".join(changes[:20])
+
+
+def test_every_launch_has_a_claim_and_every_judged_one_numbers(judged: Judged):
+    for launches in judged.values():
+        for diagnosis in launches:
+            found = diagnosis.verdict
+            assert found.claim
+            assert "{" not in found.claim
+            if found.cls == "undetermined":
+                assert found.missing
+            elif found.cls != "failed":
+                assert found.evidence
+                assert found.experiment is not None
+                assert all(isinstance(e.value, int | float) for e in (*found.evidence, *found.against))
+
+
+def test_the_six_reports_with_a_failed_launch_mark_it(judged: Judged):
+    failed = {
+        path.stem: [d.kernel.index for d in ds if d.verdict.cls == "failed"] for path, ds in judged.items()
+    }
+    assert {file: indices for file, indices in failed.items() if indices} == {
+        "sm120-rtx-5060-ti-ncu2025.2-02": [44],
+        "sm75-gtx-1660-super-ncu2021.1-01": [2],
+        "sm80-a100-pcie-40gb-ncu2022.4-01": [0],
+        "sm86-a10g-ncu2023.1-03": [3],
+        "sm86-a10g-ncu2023.1-04": [5],
+        "sm90-h800-ncu2023.3-01": [4],
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "index", "cls", "limiter"),
+    [
+        ("sm89-rtx-4060-ti-ncu2025.4-m01", 0, "compute-bound", "tensor"),
+        ("sm89-rtx-4070-ti-super-ncu2024.3-01", 0, "compute-bound", "fp64"),
+        ("sm89-rtx-4090-ncu2023.1-04", 0, "memory-bound", "l2"),
+        ("sm89-rtx-4090-ncu2023.1-04", 2, "memory-bound", "dram"),
+        ("sm90-h100-80gb-hbm3-ncu2024.1-m01", 0, "memory-bound", "shared"),
+        ("sm86-rtx-3070-ncu2020.3-m01", 0, "latency-bound", "synchronisation"),
+        ("sm86-a10g-ncu2023.1-01", 3, "compute-bound", "fp32"),
+        ("sm100-b200-ncu2025.3-m01", 0, "latency-bound", "small-grid"),
+    ],
+)
+def test_pins(judged: Judged, file: str, index: int, cls: str, limiter: str):
+    found = pick(judged, file, index).verdict
+    assert (found.cls, found.limiter) == (cls, limiter)
+
+
+@pytest.mark.parametrize(
+    ("file", "index", "finding", "words"),
+    [
+        ("sm89-rtx-4090-ncu2023.1-04", 0, "uncoalesced-stores", "32 sectors"),
+        ("sm89-rtx-4090-ncu2023.1-04", 2, "bank-conflicts-loads", "cost little here"),
+        ("sm89-rtx-4060-ti-ncu2025.4-m01", 0, "tensor-pipe-reads-half", "43.3"),
+        ("sm90-h100-80gb-hbm3-ncu2024.1-m02", 0, "barrier-stalls", "warp-group MMA results"),
+        ("sm80-a100-pcie-40gb-ncu2020.3-01", 0, "divergence", "19.8 of 32"),
+        ("sm86-a40-ncu2022.4-01", 4, "local-memory", "95.1"),
+        ("sm86-a10g-ncu2023.1-04", 1, "one-number-twice", "load/store pipe"),
+        ("sm75-rtx-2060-with-max-q-design-ncu2024.3-m01", 0, "system-memory", "system memory"),
+        ("sm80-a100-pcie-40gb-ncu2021.2-02", 0, "tensor-pipe-without-mma", "without a single MMA"),
+        ("sm89-rtx-4090-ncu2023.1-04", 1, "dram-clock", "7.89"),
+    ],
+)
+def test_findings_on_real_reports(judged: Judged, file: str, index: int, finding: str, words: str):
+    found = {f.id: f for f in pick(judged, file, index).findings}
+    assert words in found[finding].title + found[finding].detail
+
+
+@pytest.mark.parametrize(
+    ("name", "cls", "limiter", "words"),
+    [
+        ("transposeCoalesced", "memory-bound", "shared", "32-way bank conflicts"),
+        ("transposeNoBankConflicts", "memory-bound", "dram", "DRAM is full"),
+        ("sobelDouble", "compute-bound", "fp64", "FP64 pipe is full"),
+        ("addConstDouble", "memory-bound", "dram", "DRAM is full"),
+    ],
+)
+def test_the_samples_of_nsight_compute(name: str, cls: str, limiter: str, words: str):
+    (diagnosis,) = read(nsight_sample(name)).diagnoses()
+    assert (diagnosis.verdict.cls, diagnosis.verdict.limiter) == (cls, limiter)
+    assert words in diagnosis.verdict.claim
+    assert diagnosis.verdict.confidence == "high"
