@@ -1,0 +1,196 @@
+"""The run directory: one run each, files that appear only when whole, one writer at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ncukit.errors import ReportFormatError, ReportNotFound, UsageError
+from ncukit.model.run import OutputFile, Run
+
+RECORD = "run.json"
+TIMING = "timing.json"
+TRACE = "timeline.nsys-rep"
+EXPORT = "timeline.sqlite"
+TORCH_TRACE = "timeline.json.gz"
+PROFILE = "profile.ncu-rep"
+METRICS = "metrics.json"
+PAGE = "report.html"
+
+
+class RunDirectory:
+    """A folder that this process alone writes, until `close`.
+
+    Unfinished files lie in a scratch folder beside it, so that whatever ends this process leaves only whole
+    files inside.
+    """
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock = lock
+        self._scratch: Path | None = None
+
+    @classmethod
+    def create(cls, path: Path | None, name: str, *, now: datetime | None = None) -> RunDirectory:
+        """Make a new directory: at ``path``, or a name of its own in ``reports``; an older run is never used.
+
+        Raises:
+            UsageError: ``path`` holds something already, or cannot be written.
+        """
+        if path is not None:
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise UsageError(
+                    f"{path} exists already",
+                    f"--resume {path} goes on with a broken-off run; else give another folder with -o",
+                )
+            _make(path, exist_ok=True)
+            return cls._open(path)
+        stamp = f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        for number in range(1, 1000):
+            suffix = f"-{number}" if number > 1 else ""
+            found = Path("reports") / f"{slug(name)}-{stamp}{suffix}"
+            try:
+                _make(found, exist_ok=False)
+            except FileExistsError:
+                continue
+            return cls._open(found)
+        raise UsageError(f"{found.parent} is full of runs of this second", "give a folder with -o")
+
+    @classmethod
+    def resume(cls, path: Path) -> tuple[RunDirectory, Run]:
+        """Open the directory of a run that was broken off, and what is recorded of it.
+
+        Raises:
+            ReportError: there is no run there.
+            UsageError: another process works on it.
+        """
+        run = read_record(path)
+        directory = cls._open(path)
+        for left in path.parent.glob(f".{path.name}.*.part"):  # of processes that are gone: we have the lock
+            shutil.rmtree(left, ignore_errors=True)
+        return directory, run
+
+    @classmethod
+    def _open(cls, path: Path) -> RunDirectory:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            raise UsageError(
+                f"another ncukit works on {path}", "wait for it, or give another folder"
+            ) from error
+        return cls(path, lock)
+
+    def close(self) -> None:
+        """Remove what is unfinished and let others in."""
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+        os.close(self._lock)
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for unfinished files, on the same file system."""
+        if self._scratch is None:
+            parent = self.path.absolute().parent
+            self._scratch = Path(tempfile.mkdtemp(dir=parent, prefix=f".{self.path.name}.", suffix=".part"))
+        return self._scratch
+
+    def adopt(self, file: Path, name: str) -> OutputFile:
+        """Move a finished file of the scratch folder to ``name`` and return what it is."""
+        target = self.path / name
+        with file.open("rb") as handle:
+            os.fsync(handle.fileno())
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+        os.replace(file, target)
+        return OutputFile(name, target.stat().st_size, digest)
+
+    def write(self, name: str, text: str) -> OutputFile:
+        """Write a text file, whole or not at all."""
+        beside = self.scratch / f"new-{name}"
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        return self.adopt(beside, name)
+
+    def record(self, run: Run) -> None:
+        """Write run.json."""
+        self.write(RECORD, json.dumps(run.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def holds(self, file: OutputFile) -> bool:
+        """Return whether ``file`` is there as it was recorded."""
+        path = self.path / file.name
+        if not path.is_file() or path.stat().st_size != file.size:
+            return False
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest() == file.sha256
+
+
+def read_record(path: Path) -> Run:
+    """Return what ``run.json`` in the directory ``path`` says.
+
+    Raises:
+        ReportNotFound: there is no such directory, or no run in it.
+        ReportFormatError: it is damaged, or of a version that this ncukit does not know.
+    """
+    data = read_json(path / RECORD)
+    if not str(data.get("schema", "")).startswith("ncukit.run/1"):
+        raise ReportFormatError(
+            path / RECORD, f"{path / RECORD} is not of schema ncukit.run/1", "use the ncukit that wrote it"
+        )
+    try:
+        return Run.from_dict(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReportFormatError(
+            path / RECORD, f"{path / RECORD} is damaged: {error}", "profile again"
+        ) from error
+
+
+def read_json(file: Path) -> Mapping[str, Any]:
+    """Return the JSON object in ``file``.
+
+    Raises:
+        ReportNotFound: there is no such file.
+        ReportFormatError: it is no JSON object.
+    """
+    try:
+        data = json.loads(file.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ReportNotFound(file, f"there is no {file.name} in {file.parent}", "check the path") from error
+    except OSError as error:
+        raise ReportNotFound(file, f"{file} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ReportFormatError(file, f"{file} is damaged: {error}", "profile again") from error
+    if not isinstance(data, dict):
+        raise ReportFormatError(file, f"{file} is damaged: it holds no object", "profile again")
+    return data
+
+
+def slug(name: str) -> str:
+    """Return ``name`` as a part of a folder's name.
+
+    >>> slug("void gemm<float>(T*)"), slug("")
+    ('void-gemm-float-T', 'run')
+    """
+    return re.sub(r"[^A-Za-z0-9_.=]+", "-", name).strip("-.")[:60] or "run"
+
+
+def _make(path: Path, *, exist_ok: bool) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(exist_ok=exist_ok)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot make {path}: {error.strerror}", "give another folder with -o") from error
