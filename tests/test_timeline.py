@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -407,6 +408,67 @@ def test_a_range_around_nothing_is_said_to_be_empty(opened: Open) -> None:
     builder.nvtx("quiet", 3000, 3500)
     with pytest.raises(UsageError, match="nothing was launched on a GPU inside the range 'quiet'"):
         analyse(opened(builder), "quiet")
+
+
+nested = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b"]),
+        st.sampled_from([59, 60]),
+        st.integers(1, 2),
+        st.integers(0, 90),
+        st.integers(0, 60),
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(nested, st.lists(st.tuples(st.integers(1, 2), st.integers(0, 150)), max_size=10))
+def test_kernels_in_ranges_equal_those_counted_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory,
+    marks: list[tuple[str, int, int, int, int]],
+    launched: list[tuple[int, int]],
+) -> None:
+    builder = Builder()
+    for name, type, tid, start, length in marks:
+        builder.nvtx(name, start, start + length, type=type, tid=tid)
+    builder.kernel("first(int)", 1000, 1001, call=(LAUNCH, 500, 501), tid=9)
+    for i, (tid, start) in enumerate(launched):
+        builder.kernel("k(int)", 2000 + i * 50, 2010 + i * 51, call=(LAUNCH, start, start + 1), tid=tid)
+    found = analyse(open_trace(builder.write(tmp_path_factory.mktemp("t") / "t.sqlite"))).ranges
+    assert len(found) == len({(name, type) for name, type, *_ in marks})
+    for r in found:
+        mine = [m for m in marks if m[0] == r.name and (m[1] == 59) == (r.style == "push/pop")]
+        inside = {i for i, (_, at) in enumerate(launched) for *_, s, n in mine if s <= at < s + n}
+        own = {
+            i for i, (tid, at) in enumerate(launched) for *_, t, s, n in mine if t == tid and s <= at < s + n
+        }
+        assert (r.instances.n, r.kernels, r.other_threads) == (len(mine), len(inside), len(inside - own))
+        assert r.kernel_time == sum(10 + i for i in inside)
+
+
+def test_a_range_inside_itself_counts_its_kernels_once(analysed: Analysed) -> None:
+    builder = Builder()
+    builder.nvtx("f", 0, 1000)
+    builder.nvtx("f", 100, 900)
+    builder.kernel("k(int)", 2000, 2010, call=(LAUNCH, 500, 510))
+    (found,) = analysed(builder).ranges
+    assert (found.instances.n, found.kernels, found.kernel_time) == (2, 1, 10)
+
+
+def test_a_name_for_every_instance_does_not_make_a_table_of_them_all(
+    analysed: Analysed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.import_module("ncukit.diagnose.timeline.ranges"), "MOST", 3)
+    builder = Builder()
+    for i in range(10):
+        builder.nvtx(f"aten::mm, seq = {i}", i * 100, i * 100 + i)
+    builder.kernel("k(int)", 2000, 2010, call=(LAUNCH, 905, 910))
+    timeline = analysed(builder)
+    assert [r.name for r in timeline.ranges] == [f"aten::mm, seq = {i}" for i in (9, 8, 7)]
+    assert timeline.ranges[0].kernels == 1
+    assert "7 names of NVTX ranges with less time are left out" in timeline.notes
 
 
 def test_without_launch_calls_ranges_say_that_nothing_is_attributed(analysed: Analysed) -> None:

@@ -49,6 +49,7 @@ def describe(scope: Scope) -> Timeline:
     memsets = scope.rows("memsets")
     facts = Facts(causes(scope, main), device, ranked, copied, called, launched, len(graphs))
     window = scope.windows[main]
+    marked, left_out = ranges(trace, scope.call_of["kernels"])
     return Timeline(
         file=trace.file,
         range=scope.range,
@@ -59,7 +60,7 @@ def describe(scope: Scope) -> Timeline:
         copies=copied,
         calls=called,
         launches=launched,
-        ranges=ranges(trace, scope.call_of["kernels"]),
+        ranges=marked,
         graphs=tuple(
             GraphTime(graph, runs) for graph, runs in spreads_by(graphs["graph"], graphs.duration).items()
         ),
@@ -67,12 +68,14 @@ def describe(scope: Scope) -> Timeline:
         collectives=collectives(ranked),
         memsets=spread(memsets.duration) if len(memsets) else None,
         counters=trace.counters,
-        notes=(*trace.notes, *scope.notes, *_notes(scope)),
+        notes=(*trace.notes, *scope.notes, *_notes(scope, left_out)),
     )
 
 
-def _notes(scope: Scope) -> tuple[str, ...]:
+def _notes(scope: Scope, ranges_left_out: int) -> tuple[str, ...]:
     found = []
+    if ranges_left_out:
+        found.append(f"{ranges_left_out:,} names of NVTX ranges with less time are left out")
     if len(scope.rows("graphs")) and not len(scope.rows("kernels")):
         found.append(
             "all kernels ran inside CUDA graphs, which were traced as a whole: trace again with "

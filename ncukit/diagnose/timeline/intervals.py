@@ -127,24 +127,28 @@ def lengths_by(key: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """
     import numpy as np
 
-    keys, inverse = np.unique(key, return_inverse=True)
-    if not len(keys):
-        return keys, np.empty(0, np.int64)
-    order = np.lexsort((start, inverse))
-    group, s, e = inverse[order], start[order], end[order]
-    low, width = int(s.min()), int(e.max()) - int(s.min()) + 1
-    if len(keys) * width >= 1 << 62:  # the shift below would overflow: some 53 days of trace by 1,000 keys
-        return keys, np.array([union(start[key == k], end[key == k]).length for k in keys], np.int64)
-    shift = group * width - low
-    s, e = s + shift, e + shift  # each key gets a stretch of time of its own
-    reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(e)[:-1]))
-    new = np.maximum(e - np.maximum(s, reach), 0)
-    return keys, _sums(group, new, len(keys))
+    of, s, e = union_by(key, start, end)
+    first = np.flatnonzero(np.concatenate(([True], of[1:] != of[:-1]))) if len(of) else of
+    return of[first], np.asarray(np.add.reduceat(e - s, first) if len(of) else of, np.int64)
 
 
-def _sums(group: Ints, values: Ints, n: int) -> Ints:
-    """Return exact integer sums of ``values`` by sorted ``group``."""
+def union_by(key: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the union of each key's intervals: key, start and end of what is disjoint, in that order."""
     import numpy as np
 
-    first = np.searchsorted(group, np.arange(n))
-    return np.asarray(np.add.reduceat(values, first), np.int64)
+    if not len(key):
+        return key, start, end
+    keys, group = np.unique(key, return_inverse=True)
+    order = np.lexsort((start, group))
+    group, s, e = group[order], start[order], end[order]
+    low, width, times = int(s.min()), int(e.max()) - int(s.min()) + 1, None
+    if len(keys) * width >= 1 << 62:  # too long to give each key a stretch of its own: use ranks of times
+        times = np.sort(np.concatenate((s, e)))
+        s, e = np.searchsorted(times, s), np.searchsorted(times, e)
+        low, width = 0, len(times)
+    shift = group * width - low
+    reach = np.maximum.accumulate(e + shift)
+    first = np.concatenate(([True], (s + shift)[1:] > reach[:-1]))
+    last = np.concatenate((first[1:], [True]))
+    s, e = s[first], reach[last] - shift[last]
+    return keys[group[first]], *((s, e) if times is None else (times[s], times[e]))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.timeline.devices import numbered
-from ncukit.diagnose.timeline.intervals import Times, union
+from ncukit.diagnose.timeline.intervals import union_by
 from ncukit.diagnose.timeline.scope import PROCESS
-from ncukit.diagnose.timeline.statistics import spread
+from ncukit.diagnose.timeline.statistics import spreads_by
 from ncukit.model.timeline import RangeTime
-from ncukit.model.trace import UNKNOWN, Trace
+from ncukit.model.trace import UNKNOWN, Columns, Trace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,26 +20,12 @@ if TYPE_CHECKING:
 PUSH_POP = 59
 
 
-class _Launches:
-    """Launches in the order of their calls, so that those in a window are a difference of two sums."""
-
-    def __init__(self, start: Ints, duration: Ints) -> None:
-        import numpy as np
-
-        order = np.argsort(start, kind="stable")
-        self._start = start[order]
-        self._sum = np.concatenate(([0], np.cumsum(duration[order])))
-
-    def within(self, times: Times) -> tuple[int, int]:
-        """Return how many kernels were launched in ``times``, and the sum of their durations [ns]."""
-        import numpy as np
-
-        low, high = (np.searchsorted(self._start, t, side="left") for t in (times.start, times.end))
-        return int((high - low).sum()), int((self._sum[high] - self._sum[low]).sum())
+MOST = 5000
+"""Ranges that are told apart, by total time: some programs make up a name for every instance."""
 
 
-def ranges(trace: Trace, call: Ints) -> tuple[RangeTime, ...]:
-    """Return all NVTX ranges of the trace by domain, name and style, longest total first.
+def ranges(trace: Trace, call: Ints) -> tuple[tuple[RangeTime, ...], int]:
+    """Return the NVTX ranges by domain, name and style, longest total first, and how many are left out.
 
     ``call`` is the row of the launch call of each kernel.  Kernels of nested ranges count for each of them.
     """
@@ -47,44 +33,71 @@ def ranges(trace: Trace, call: Ints) -> tuple[RangeTime, ...]:
 
     rows = trace.ranges
     if not len(rows):
-        return ()
-    known = call != UNKNOWN
-    duration, start = trace.kernels.duration[known], trace.calls["start"][call[known]]
-    thread = trace.calls["thread"][call[known]]
-    of_thread = {
-        int(t): _Launches(start[m], duration[m]) for t in np.unique(thread) if (m := thread == t).any()
-    }
-    process = thread & PROCESS
-    of_process = {
-        int(p): _Launches(start[m], duration[m]) for p in np.unique(process) if (m := process == p).any()
-    }
+        return (), 0
     kind, _ = numbered(rows["domain"], rows["name"], rows["style"])
-    order = np.argsort(kind, kind="stable")
+    rows, kind, left_out = _longest(rows, kind)
+    known = call != UNKNOWN
+    launched, thread = trace.calls["start"][call[known]], trace.calls["thread"][call[known]]
+    duration = trace.kernels.duration[known]
+    inside, kernel_time = _launched(
+        rows, kind, launched, duration, thread & PROCESS, rows["thread"] & PROCESS
+    )
+    own, _ = _launched(rows, kind, launched, duration, thread, rows["thread"])
+    instances = spreads_by(kind, rows.duration)
+    open_ = np.bincount(kind, weights=rows["open"])
+    _, first = np.unique(kind, return_index=True)
     found = []
-    for group in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
-        part = rows.take(group)
-        domain, name, style = (int(part[column][0]) for column in ("domain", "name", "style"))
-        inside = kernel_time = own = 0
-        for p in np.unique(part["thread"] & PROCESS):
-            mask = (part["thread"] & PROCESS) == p
-            if (launches := of_process.get(int(p))) is not None:
-                n, time = launches.within(union(part["start"][mask], part["end"][mask]))
-                inside, kernel_time = inside + n, kernel_time + time
-        for t in np.unique(part["thread"]):
-            mask = part["thread"] == t
-            if (launches := of_thread.get(int(t))) is not None:
-                own += launches.within(union(part["start"][mask], part["end"][mask]))[0]
+    for k, row in enumerate(first.tolist()):
         found.append(
             RangeTime(
-                name=trace.names[name],
-                domain=trace.names[domain],
-                style="push/pop" if style == PUSH_POP else "start/end",
-                instances=spread(part.duration),
-                kernels=inside,
-                kernel_time=kernel_time,
-                other_threads=inside - own,
-                open=int(part["open"].sum()),
+                name=trace.names[int(rows["name"][row])],
+                domain=trace.names[int(rows["domain"][row])],
+                style="push/pop" if rows["style"][row] == PUSH_POP else "start/end",
+                instances=instances[k],
+                kernels=int(inside[k]),
+                kernel_time=int(kernel_time[k]),
+                other_threads=int(inside[k] - own[k]),
+                open=int(open_[k]),
                 attributed=bool(known.any()) or not len(trace.kernels),
             )
         )
-    return tuple(sorted(found, key=lambda r: -r.instances.total))
+    return tuple(sorted(found, key=lambda r: -r.instances.total)), left_out
+
+
+def _longest(rows: Columns, kind: Ints) -> tuple[Columns, Ints, int]:
+    """Return the rows of the `MOST` longest kinds, numbered anew, and how many kinds are left out."""
+    import numpy as np
+
+    total = np.bincount(kind, weights=rows.duration)
+    if len(total) <= MOST:
+        return rows, kind, 0
+    kept = np.isin(kind, np.argsort(-total, kind="stable")[:MOST])
+    _, again = np.unique(kind[kept], return_inverse=True)
+    return rows.take(kept), again, len(total) - MOST
+
+
+def _launched(
+    rows: Columns, kind: Ints, launched: Ints, duration: Ints, place: Ints, of_row: Ints
+) -> tuple[Ints, Ints]:
+    """Return, for each kind, how many kernels were launched inside and the sum of their durations [ns].
+
+    Only launches whose ``place`` (thread or process) is that of the range count; where instances of one kind
+    overlap they count once.
+    """
+    import numpy as np
+
+    kinds, places = int(kind.max()) + 1, np.unique(of_row)
+    key, start, end = union_by(
+        kind * len(places) + np.searchsorted(places, of_row), rows["start"], rows["end"]
+    )
+    count, time = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
+    for i, p in enumerate(places):
+        mine, windows = place == p, key % len(places) == i
+        order = np.argsort(launched[mine], kind="stable")
+        starts = launched[mine][order]
+        sums = np.concatenate(([0], np.cumsum(duration[mine][order])))
+        low, high = (np.searchsorted(starts, t[windows], side="left") for t in (start, end))
+        of = key[windows] // len(places)
+        np.add.at(count, of, high - low)
+        np.add.at(time, of, sums[high] - sums[low])
+    return count, time
