@@ -1,6 +1,10 @@
-"""Where a launch lies on the roofline: ceilings, points, consistency checks. Plain arithmetic, no drawing."""
+"""Where a launch lies on the roofline: ceilings, points, consistency checks, analytic models.
+
+Plain arithmetic, no drawing.
+"""
 
 from ncukit.roofline.checks import check
+from ncukit.roofline.models.against import compare
 from ncukit.roofline.place import LEVELS, PRECISIONS, aggregate, attainable, place
 
-__all__ = ["LEVELS", "PRECISIONS", "aggregate", "attainable", "check", "place"]
+__all__ = ["LEVELS", "PRECISIONS", "aggregate", "attainable", "check", "compare", "place"]
