@@ -40,7 +40,7 @@ def prove(chosen: Chosen | None, captured: Sequence[RawKernel], index: int) -> I
     at = min(index, len(captured) - 1)
     raw = captured[at]
     if chosen is None:
-        words = "not proven: there is no timeline that a launch was chosen from; the first that matched was captured"
+        words = "not proven: no timeline says which launch to choose; the first that matched was captured"
         return Isolation("unknown", words, tuple(_alone(raw)), at)
     launch = chosen.choice.launch
     rows = tuple(_rows(launch, raw))
