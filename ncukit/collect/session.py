@@ -14,7 +14,7 @@ from ncukit.errors import ToolError
 from ncukit.model.run import Chosen, Run, StepRecord, Timing
 from ncukit.model.trace import Trace
 from ncukit.tools import cuda, locate
-from ncukit.tools.environment import ChildEnvironment
+from ncukit.tools.environment import ChildEnvironment, redact
 from ncukit.tools.failures import Failure
 from ncukit.tools.probe import Probe, probe
 from ncukit.tools.run import Completed, run
@@ -108,7 +108,8 @@ class Session:
     def begin(self, name: str, command: Sequence[str] = ()) -> StepRecord:
         """Record that a step starts."""
         before = self.run.step(name)
-        record = StepRecord(name, "planned", tuple(command), attempts=(before.attempts if before else 0) + 1)
+        shown = tuple(redact(word) for word in command)
+        record = StepRecord(name, "planned", shown, attempts=(before.attempts if before else 0) + 1)
         self.listener.started(name, command)
         return self.put(record)
 

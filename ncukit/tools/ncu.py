@@ -214,6 +214,19 @@ def supports(chips: Sequence[str], cc: tuple[int, int]) -> bool | None:
     return any(chip.startswith(_CHIPS[cc]) for chip in chips) if cc in _CHIPS else None
 
 
+def chip_of(chips: Sequence[str], cc: tuple[int, int]) -> str | None:
+    """Return a chip of compute capability ``cc`` among those that this ncu knows; None where unknown.
+
+    Chips of one compute capability have the same metrics.
+
+    >>> chip_of(["ga100", "ga102", "gh100"], (8, 6)), chip_of(["gh100"], (12, 0))
+    ('ga102', None)
+    """
+    prefix = _CHIPS.get(cc)
+    others = {name for other, name in _CHIPS.items() if other != cc and prefix and name.startswith(prefix)}
+    return next((c for c in chips if prefix and c.startswith(prefix) and c not in others), None)
+
+
 def _ask(ncu: Probe, question: list[str], environ: Mapping[str, str] | None) -> Completed:
     off = ["--config-file", "off"] if ncu.has("--config-file") else []
     done = run([ncu.path, *off, *question], env=environ, timeout=60, keep=16 << 20)

@@ -1,0 +1,197 @@
+"""Carry a run out: compile, time, look for the driver, trace, choose, measure.
+
+What one step gains stays, whatever becomes of the next.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ncukit import __version__
+from ncukit.collect import capture, identity, measure, tracing
+from ncukit.collect.directory import PROFILE, RunDirectory, slug
+from ncukit.collect.options import ProfileOptions
+from ncukit.collect.session import Choose, Listener, Session, Silent, Stop
+from ncukit.collect.target import Target
+from ncukit.errors import UsageError
+from ncukit.model.run import OutputFile, Run
+from ncukit.tools import cuda
+from ncukit.tools.environment import child_environment
+from ncukit.tools.failures import Failure
+
+Finish = Callable[[RunDirectory, Run], tuple[OutputFile, ...]]
+"""Makes what is concluded from a run, and says which files that are."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a run came to: ``failure`` went wrong first; ``evidence`` says whether the GPU was seen at work."""
+
+    directory: Path
+    run: Run
+    failure: Failure | None = None
+    evidence: bool = False
+
+
+def carry_out(
+    target: Target,
+    options: ProfileOptions,
+    choose: Choose,
+    *,
+    output: Path | None = None,
+    resume: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
+    finish: Finish | None = None,
+) -> Carried:
+    """Do every step of a run that is not done yet and return what it came to.
+
+    ``output`` is the run directory (None: a new one in ``reports``), ``resume`` one that was broken off.
+    ``finish`` makes the page, where the GPU was seen at work.
+
+    Raises:
+        UsageError: ``output`` is in use, or the run to resume was another.
+        ReportError: there is no run to resume, or the script cannot be read.
+    """
+    heard = listener or Silent()
+    session = prepare(target, options, output=output, resume=resume, environ=environ, listener=heard)
+    try:
+        session.update(status="running", error=None)
+        _warn(session)
+        stopped: Failure | None = None
+        try:
+            _steps(session, choose)
+        except Stop as stop:
+            stopped = stop.failure
+        cause = stopped or next(iter(session.failures), None)
+        evidence = _evidence(session) and not (stopped and stopped.code == "no-gpu-work")
+        status = "complete" if cause is None else "incomplete" if evidence else "failed"
+        session.update(status=status, error=None if cause is None else cause.as_dict())
+        if evidence and finish is not None:
+            record = session.begin("report")
+            session.end(record, state="done", files=finish(session.directory, session.run))
+        return Carried(session.directory.path, session.run, cause, evidence)
+    finally:
+        session.directory.close()
+
+
+def prepare(
+    target: Target,
+    options: ProfileOptions,
+    *,
+    output: Path | None = None,
+    resume: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
+) -> Session:
+    """Make or open the run directory, and record what will be run; nothing of the target runs.
+
+    Raises:
+        UsageError: see `carry_out`.
+        ReportError: see `carry_out`.
+    """
+    env = os.environ if environ is None else environ
+    if options.skip_nsys and not options.skip_ncu and not target.marked and target.pattern is None:
+        raise UsageError(
+            "without a timeline nothing says which kernel to measure",
+            "give --gpu-kernel, or leave out --skip-nsys",
+        )
+    child = child_environment(env, keep=options.env, clean=options.clean_env)
+    driver = cuda.driver(child.variables)
+    tools = identity.tools_data(options, target.kind, env, child.variables)
+    described, gpu = identity.target_data(target), identity.gpu_data(driver)
+    if resume is not None:
+        directory, run = RunDirectory.resume(resume)
+        now = identity.identity(described, options.as_dict(), tools, gpu)
+        before = identity.identity(run.target, run.options, run.tools, run.gpu)
+        if changed := identity.differences(before, now):
+            directory.close()
+            raise UsageError(
+                f"{resume} cannot go on: other than then {'is' if len(changed) == 1 else 'are'} "
+                f"{' and '.join(changed)}",
+                "start a new run without --resume",
+            )
+    else:
+        directory = RunDirectory.create(output, run_name(target, driver, env))
+        run = Run(
+            created=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            version=__version__,
+            target=described,
+            options=options.as_dict(),
+            tools=tools,
+            gpu=gpu,
+            driver=identity.driver_data(driver),
+            git=identity.git_data(target.source, child.variables),
+            environment=identity.environment_data(child),
+        )
+    heard = listener or Silent()
+    return Session(directory, target, options, run, child, env, driver, heard)
+
+
+def run_name(target: Target, driver: cuda.Driver, environ: Mapping[str, str]) -> str:
+    """Return the beginning of the run directory's name: kernel, parameters, GPU, rank."""
+    gpu = driver.gpus[0].name.removeprefix("NVIDIA ").removeprefix("GeForce ") if driver.gpus else "no-gpu"
+    rank = f"-rank{environ['RANK']}" if environ.get("RANK", "").isdigit() else ""
+    params = "".join(f"-{name}={value}" for name, value in target.params.items())
+    return f"{slug(target.name + params)}-{slug(gpu)}{rank}"
+
+
+def _steps(session: Session, choose: Choose) -> None:
+    measure.compile_source(session)
+    measure.time_cleanly(session)
+    if session.options.skip_nsys and session.options.skip_ncu:
+        return
+    measure.check_driver(session)
+    tracing.trace(session)
+    tracing.choose(session, choose)
+    if session.chosen is not None:
+        choice = session.chosen.choice
+        launch: dict[str, Any] = asdict(choice.launch)
+        session.update(
+            launch={
+                **launch,
+                "duration": choice.launch.duration / 1e9,
+                "ncu": list(choice.selection),
+                "reasons": list(choice.reasons),
+                "cautions": list(choice.cautions),
+                "first_fits": session.chosen.first_fits,
+                "range": session.chosen.range,
+            }
+        )
+    capture.capture(session)
+
+
+def _evidence(session: Session) -> bool:
+    """Return whether the GPU was seen at work: GPU time, a traced kernel, or a captured launch."""
+    timed = session.timing is not None and session.timing.is_gpu_time
+    traced = session.trace is not None and len(session.trace.kernels) + len(session.trace.graphs) > 0
+    return timed or traced or session.file(PROFILE).is_file()
+
+
+def _warn(session: Session) -> None:
+    """Say before the run what will spoil it."""
+    if found := identity.profilers_in(session.target.source):
+        session.note(
+            f"the script mentions {', '.join(found)}: a profiler of its own takes CUPTI from nsys and ncu; "
+            "switch it off for this run"
+        )
+    variables = session.child.variables
+    if variables.get("TRITON_DISABLE_LINE_INFO") == "1":
+        session.note("TRITON_DISABLE_LINE_INFO is set: Triton kernels will have no source lines")
+    if variables.get("TRITON_INTERPRET") == "1":
+        session.note("TRITON_INTERPRET is set: Triton kernels run on the CPU and cannot be profiled")
+    if session.child.dropped:
+        session.note(f"not passed on, for they look like secrets: {', '.join(session.child.dropped)}")
+    session.listener.note(session.target.meaning)
+
+
+def at_point(
+    target: Target, options: ProfileOptions, params: Mapping[str, str]
+) -> tuple[Target, ProfileOptions]:
+    """Return target and options of one point of a sweep."""
+    return target.at(params), replace(options, params={name: (value,) for name, value in params.items()})

@@ -1,0 +1,166 @@
+"""What makes two runs the same: script, arguments, tools, GPU.  And what else is worth recording."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ncukit.collect.options import ProfileOptions
+from ncukit.collect.target import Target
+from ncukit.errors import ToolError
+from ncukit.tools import cuda, host, locate
+from ncukit.tools.environment import ChildEnvironment, redact
+from ncukit.tools.probe import probe
+from ncukit.tools.run import run
+
+_MATTERS = (
+    *(
+        "CUDA_*",
+        "NVIDIA_*",
+        "NCCL_*",
+        "TORCH*",
+        "PYTORCH_*",
+        "TRITON_*",
+        "NUMBA_*",
+        "CUPY_*",
+        "OMP_NUM_THREADS",
+    ),
+    *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH"),
+)
+"""Variables that change what a kernel does, or which libraries it comes from."""
+_PROFILERS = ("torch.profiler", "triton.profiler", "proton", "cuProfilerStart", "cupti")
+_RESUMED = {
+    "target": "the program or its arguments",
+    "source": "the script",
+    "options": "the options",
+    "tools": "the tools",
+    "gpu": "the GPU",
+}
+
+
+def target_data(target: Target) -> dict[str, Any]:
+    """Return what run.json says about the target; the script with its hash."""
+    source = target.source
+    return {
+        **{name: value for name, value in asdict(target).items() if name != "source"},
+        "program": list(target.program),
+        "args": [redact(word) for word in target.args],
+        "params": dict(target.params),
+        "source": None if source is None else str(source.absolute()),
+        "sha256": None if source is None else hashlib.sha256(source.read_bytes()).hexdigest(),
+    }
+
+
+def tools_data(
+    options: ProfileOptions, kind: str, environ: Mapping[str, str], child: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return path and version of every tool that the run needs; of a missing one the code that says so."""
+    wanted: list[locate.Tool] = ["nvcc"] if kind == "cuda" else []
+    wanted += [] if options.skip_nsys else ["nsys"]
+    wanted += [] if options.skip_ncu else ["ncu"]
+    found: dict[str, Any] = {}
+    for tool in wanted:
+        try:
+            path = locate.find(tool, options.tools.get(tool), environ=environ).path
+            found[tool] = {"path": str(path), "version": probe(tool, path, environ=child).version}
+        except ToolError as error:
+            found[tool] = {"path": None, "version": None, "code": error.code}
+    return found
+
+
+def gpu_data(driver: cuda.Driver) -> dict[str, Any] | None:
+    """Return the first visible GPU; what the program uses is in timing.json."""
+    if not driver.gpus:
+        return None
+    gpu = driver.gpus[0]
+    return {
+        "name": gpu.name,
+        "uuid": gpu.uuid,
+        "compute_capability": f"{gpu.cc[0]}.{gpu.cc[1]}",
+        "memory": gpu.memory,
+        "visible": len(driver.gpus),
+    }
+
+
+def driver_data(driver: cuda.Driver) -> dict[str, Any]:
+    """Return the versions of the driver."""
+    return {"kernel": host.driver_version(), "cuda": driver.version, "problem": driver.problem}
+
+
+def environment_data(child: ChildEnvironment) -> dict[str, Any]:
+    """Return the variables that matter, and the names of those that children do not get."""
+    kept = {
+        name: value
+        for name, value in sorted(child.variables.items())
+        if any(fnmatchcase(name, pattern) for pattern in _MATTERS)
+    }
+    return {"variables": kept, "withheld": list(child.dropped)}
+
+
+def git_data(source: Path | None, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the git revision of the script, and whether it differs from it; None outside of a repository."""
+    if source is None:
+        return None
+    try:
+        git = ["git", "-C", str(source.absolute().parent)]
+        head = run([*git, "rev-parse", "HEAD"], env=environ, timeout=10)
+        status = run([*git, "status", "--porcelain", "--", source.name], env=environ, timeout=10)
+    except ToolError:
+        return None
+    if head.returncode or status.returncode:
+        return None
+    return {"revision": head.stdout.strip(), "modified": bool(status.stdout.strip())}
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return in words what differs between a run and the same request now; nothing: it can go on."""
+    found = []
+    for part, words in _RESUMED.items():
+        before, now = old.get(part), new.get(part)
+        if before == now:
+            continue
+        changed = words
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+            changed += (
+                f" ({', '.join(f'{n}: {_short(before.get(n))} -> {_short(now.get(n))}' for n in names)})"
+            )
+        found.append(changed)
+    return found
+
+
+def identity(
+    target: Mapping[str, Any], options: Mapping[str, Any], tools: Mapping[str, Any], gpu: Any
+) -> dict[str, Any]:
+    """Return what must not have changed for a run to go on."""
+    own = {
+        name: target.get(name) for name in ("kind", "program", "args", "call", "pattern", "params", "python")
+    }
+    if target.get("kind") == "cuda":
+        own["program"] = []  # compiled into the run directory
+    return {
+        "target": own,
+        "source": {name: target.get(name) for name in ("source", "sha256")},
+        "options": {name: value for name, value in options.items() if name != "timeout"},
+        "tools": {name: {key: tool.get(key) for key in ("path", "version")} for name, tool in tools.items()},
+        "gpu": None if gpu is None else {name: gpu.get(name) for name in ("name", "uuid")},
+    }
+
+
+def profilers_in(source: Path | None) -> list[str]:
+    """Return the profilers that a script seems to start itself: two at once lose data or abort."""
+    if source is None:
+        return []
+    text = source.read_text(encoding="utf-8", errors="replace").lower()
+    return [name for name in _PROFILERS if name.lower() in text]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(str(part) for part in value.values() if part) or "none"
+    text = str(value) if value not in (None, "", [], {}) else "none"
+    return text[:12] if len(text) == 64 and text.isalnum() else text
