@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -21,6 +23,7 @@ __all__ = [
     "Value",
     "demo_reports",
     "diagnose",
+    "models",
     "read",
     "workload",
     "write_report",
@@ -30,14 +33,17 @@ if TYPE_CHECKING:
     from ncukit.api import Report, demo_reports, diagnose, read, write_report
     from ncukit.errors import NcukitError
     from ncukit.model import Diagnosis, Kernel, Value
+    from ncukit.roofline import models
     from ncukit.workload.declare import Case, workload
 
 _HOME = {
-    "Case": "ncukit.workload",
+    "Case": "ncukit.workload.declare",
     "Diagnosis": "ncukit.model",
     "Kernel": "ncukit.model",
     "NcukitError": "ncukit.errors",
     "Value": "ncukit.model",
+    "models": "ncukit.roofline",
+    "workload": "ncukit.workload.declare",
 }
 
 
@@ -47,6 +53,16 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'ncukit' has no attribute {name!r}")
     from importlib import import_module
 
-    if name == "workload":  # the package itself, which can be called as the decorator
-        return import_module("ncukit.workload")
-    return getattr(import_module(_HOME.get(name, "ncukit.api")), name)
+    home = import_module(_HOME.get(name, "ncukit.api"))
+    return import_module(f"{home.__name__}.{name}") if name == "models" else getattr(home, name)
+
+
+class _Package(ModuleType):
+    """Keeps public verbs that are also the name of a part: ``ncukit.read`` is the verb, always."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):  # what importing a part would set
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -37,7 +37,7 @@ def test_all_is_what_a_type_checker_sees() -> None:
 def test_every_public_name_exists_and_is_described(name: str) -> None:
     found = getattr(ncukit, name)
     assert inspect.getdoc(found)
-    assert callable(found)
+    assert callable(found) or inspect.ismodule(found)
 
 
 @pytest.mark.parametrize("name", ncukit.__all__)

@@ -30,7 +30,7 @@ Finish = Callable[[RunDirectory, Run], tuple[OutputFile, ...]]
 
 @dataclass(frozen=True)
 class Carried:
-    """What a run came to: ``failure`` went wrong first; ``evidence`` says whether the GPU was seen at work."""
+    """What a run came to: ``failure`` came first; ``evidence`` says whether the GPU was seen at work."""
 
     directory: Path
     run: Run
