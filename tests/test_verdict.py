@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ncukit.catalog import load
 from ncukit.catalog.units import load_units
@@ -208,6 +210,116 @@ def test_a_maximum_is_named_by_its_leading_member():
     assert verdict.limiter == "lsu-issue"
 
 
+# ------------------------------------------------------------------- both sides of each threshold
+
+DRAM_65 = {"dram_throughput_pct": 65.0, "memory_throughput_pct": 65.0}
+EMPTY_WAVES = {"sm_active_pct": 70.0, "resident_block_limit": 4.0}
+FEW = {"theoretical_occupancy_pct": 30.0, "warps_per_scheduler": 3.8}
+EDGES: list[tuple[str, dict[str, Any], str | None, dict[str, Any], str | None]] = [
+    ("blocks per SM", {"blocks_per_sm": 0.89}, "small-grid", {"blocks_per_sm": 0.91}, None),
+    ("a wave half full", {"waves_per_sm": 0.45, "warps_per_scheduler": 3.9}, "small-grid",
+     {"waves_per_sm": 0.55, "warps_per_scheduler": 4.1}, None),
+    ("warps of half a wave", {"waves_per_sm": 0.3, "warps_per_scheduler": 3.9}, "small-grid",
+     {"waves_per_sm": 0.3, "warps_per_scheduler": 6.0}, None),
+    ("launch latency", {"kernel_duration": 4.9e-6}, "small-grid", {"kernel_duration": 6e-6}, None),
+    ("one warp alone", {"sm_active_pct": 1.4, "warps_per_scheduler": 0.3}, "imbalance",
+     {"sm_active_pct": 1.4, "sm_throughput_pct": 0.3, "warps_per_scheduler": 0.6, "waves_per_sm": 0.2},
+     "small-grid"),
+    ("SM activity", {"waves_per_sm": 1.5, "wave_efficiency_pct": 75.0, "sm_active_pct": 84.0}, "tail",
+     {"waves_per_sm": 1.5, "wave_efficiency_pct": 75.0, "sm_active_pct": 86.0}, None),
+    ("waves of a tail", {**EMPTY_WAVES, "waves_per_sm": 2.9, "wave_efficiency_pct": 80.0}, "tail",
+     {**EMPTY_WAVES, "waves_per_sm": 3.1, "wave_efficiency_pct": 80.0}, "imbalance"),
+    ("a whole last wave", {**EMPTY_WAVES, "waves_per_sm": 1.9, "wave_efficiency_pct": 94.0}, "tail",
+     {**EMPTY_WAVES, "waves_per_sm": 1.97, "wave_efficiency_pct": 98.0}, "imbalance"),
+    ("a unit full while SMs work", {**EMPTY_WAVES, "waves_per_sm": 1.5, "fp64_busy_pct": 90.0}, "fp64",
+     {**EMPTY_WAVES, "waves_per_sm": 1.5, "fp64_busy_pct": 74.0}, "imbalance"),
+    ("life of the only block",
+     {"sm_active_pct": 70.0, "resident_block_limit": 1.0, "block_lifetime": 15e3}, "occupancy",
+     {"sm_active_pct": 70.0, "resident_block_limit": 1.0, "block_lifetime": 25e3}, "imbalance"),
+    ("DRAM of a steady launch",
+     {"dram_throughput_pct": 76.0, "l1_throughput_pct": 70.0, "kernel_duration": 1e-3}, None,
+     {"dram_throughput_pct": 81.0, "l1_throughput_pct": 70.0, "kernel_duration": 1e-3}, "dram"),
+    ("duration of a steady launch",
+     {"dram_throughput_pct": 76.0, "kernel_duration": 25e-6, **stalls(block_barrier=7.0)}, "dram",
+     {"dram_throughput_pct": 76.0, "kernel_duration": 18e-6, **stalls(block_barrier=7.0)}, "synchronisation"),
+    ("eligible warps",
+     {"issue_busy_pct": 75.0, "alu_busy_pct": 50.0, "warps_eligible_per_scheduler": 2.1}, "int",
+     {"issue_busy_pct": 75.0, "alu_busy_pct": 50.0, "warps_eligible_per_scheduler": 1.9}, None),
+    ("two units close", {"fp64_busy_pct": 66.0, "dram_throughput_pct": 55.0}, None,
+     {"fp64_busy_pct": 66.0, "dram_throughput_pct": 53.0}, "fp64"),
+    ("a unit beside", {"fp64_busy_pct": 61.0, "dram_throughput_pct": 51.0}, None,
+     {"fp64_busy_pct": 61.0, "dram_throughput_pct": 49.0}, "fp64"),
+    ("stalls that agree", {**DRAM_65, **stalls(global_memory_dependency=3.2)}, "dram",
+     {**DRAM_65, **stalls(global_memory_dependency=2.8, shared_memory_dependency=3.0)}, "dependency"),
+    ("a unit that shares the blame",
+     {**DRAM_65, "fp64_busy_pct": 50.0, **stalls(shared_memory_dependency=5.0)}, None,
+     {**DRAM_65, "fp64_busy_pct": 44.0, **stalls(shared_memory_dependency=5.0)}, "dependency"),
+    ("barriers", stalls(block_barrier=4.1, misc=2.0), "synchronisation",
+     stalls(block_barrier=3.9, misc=2.0), None),
+    ("barriers beside wgmma",
+     {**stalls(block_barrier=5.0), "warpgroup_mma_inst": 9.0, "inst_mix_barrier_pct": 0.6},
+     "synchronisation",
+     {**stalls(block_barrier=5.0), "warpgroup_mma_inst": 9.0, "inst_mix_barrier_pct": 0.4}, None),
+    ("waiting for data", stalls(global_memory_dependency=4.1), "dependency",
+     stalls(global_memory_dependency=3.9), None),
+    ("issue rate", {**stalls(block_barrier=5.0), "warps_issued_per_scheduler": 0.79}, "synchronisation",
+     {**stalls(block_barrier=5.0), "warps_issued_per_scheduler": 0.81}, None),
+    ("life of a block", {"achieved_occupancy_pct": 45.0, "block_lifetime": 1900.0}, "occupancy",
+     {"achieved_occupancy_pct": 45.0, "block_lifetime": 2100.0}, None),
+    ("occupancy kept", {"achieved_occupancy_pct": 69.0, "block_lifetime": 500.0}, "occupancy",
+     {"achieved_occupancy_pct": 71.0, "block_lifetime": 500.0}, None),
+    ("warps allowed",
+     {**FEW, "allowed_warps_per_scheduler": 4.7, "achieved_occupancy_pct": 20.0}, "occupancy",
+     {**FEW, "allowed_warps_per_scheduler": 4.8, "achieved_occupancy_pct": 20.0}, "imbalance"),
+    ("warps resident",
+     {**FEW, "allowed_warps_per_scheduler": 4.0, "achieved_occupancy_pct": 25.0}, "occupancy",
+     {**FEW, "warps_per_scheduler": 4.1, "allowed_warps_per_scheduler": 5.0, "achieved_occupancy_pct": 25.0},
+     None),
+    ("host against device", {"l2_fill_sysmem_pct": 0.5, "l2_fill_device_pct": 0.12}, "sysmem",
+     {"l2_fill_sysmem_pct": 0.5, "l2_fill_device_pct": 0.13}, None),
+    ("fills from the host", {"l2_fill_sysmem_pct": 0.11, "l2_fill_device_pct": 0.0}, "sysmem",
+     {"l2_fill_sysmem_pct": 0.09, "l2_fill_device_pct": 0.0}, None),
+    ("a hot slice", {"l2_busiest_slice_pct": 61.0, "l2_throughput_pct": 5.0}, "l2",
+     {"l2_busiest_slice_pct": 59.0, "l2_throughput_pct": 5.0}, None),
+    ("uneven slices", {"l2_busiest_slice_pct": 82.0, "l2_throughput_pct": 20.0}, "l2",
+     {"l2_busiest_slice_pct": 78.0, "l2_throughput_pct": 20.0}, None),
+    ("atomics at one address", {"l2_atomics_per_cycle": 0.26}, "l2", {"l2_atomics_per_cycle": 0.24}, None),
+    ("atomics at many", {"l2_atomics_per_cycle": 0.99}, "l2", {"l2_atomics_per_cycle": 1.2}, None),
+    ("idle units", {"l2_atomics_per_cycle": 0.5, "fp64_busy_pct": 39.0}, "l2",
+     {"l2_atomics_per_cycle": 0.5, "fp64_busy_pct": 41.0}, None),
+    ("MOV", {"inst_mix_mov_pct": 41.0}, "dependency", {"inst_mix_mov_pct": 39.0}, None),
+    ("L1 and issue together",
+     {"l1_throughput_pct": 91.0, "issue_busy_pct": 82.0, "warps_eligible_per_scheduler": 1.0}, None,
+     {"l1_throughput_pct": 93.0, "issue_busy_pct": 82.0, "warps_eligible_per_scheduler": 1.0}, "l1"),
+    ("issue beside a full L1",
+     {"l1_throughput_pct": 88.0, "issue_busy_pct": 79.0, "warps_eligible_per_scheduler": 1.0}, "l1",
+     {"l1_throughput_pct": 88.0, "issue_busy_pct": 80.5, "warps_eligible_per_scheduler": 1.0}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("edge", EDGES, ids=[edge[0] for edge in EDGES])
+def test_thresholds(edge: tuple[str, dict[str, Any], str | None, dict[str, Any], str | None]):
+    _, one_side, one, other_side, other = edge
+    assert (judge(**one_side).limiter, judge(**other_side).limiter) == (one, other)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "percent"),
+    [
+        ({"tensor_busy_pct": 21.0}, "tensor", 21.0),  # no opcodes: constants never reach this
+        ({"tensor_busy_pct": 19.0}, "tensor", None),
+        ({"fma_busy_pct": 50.0, "fma_heavy_busy_pct": 59.0}, "int", None),
+        ({"fma_busy_pct": 50.0, "fma_heavy_busy_pct": 61.0}, "int", 61.0),
+        ({"fma_busy_pct": 50.0, "fma_pipe_integer_pct": 49.0}, "int", None),
+        ({"fma_busy_pct": 50.0, "fma_pipe_integer_pct": 51.0}, "int", 50.0),
+        ({"lsu_busy_pct": 84.0, "l1_throughput_pct": 86.5}, "l1", None),  # it is the load/store pipe
+        ({"lsu_busy_pct": 84.0, "l1_throughput_pct": 88.0}, "l1", 88.0),
+    ],
+)
+def test_what_counts_as_a_unit(values: dict[str, Any], unit: str, percent: float | None):
+    assert measure(launch(**values)).get(unit) == percent
+
+
 # ------------------------------------------------------------------- what must not be called
 
 
@@ -296,6 +408,25 @@ def test_whether_tensor_cores_ran(values: dict[str, Any], uses: bool | None):
 def test_dram_reads_alone_decide_only_when_they_are_enough():
     assert diagnose(launch(dram_read_pct=78.0, kernel_duration=4e-5)).verdict.limiter == "dram"
     assert diagnose(launch(dram_read_pct=53.0, kernel_duration=4e-5)).verdict.cls == "undetermined"
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_any_combination_of_metrics_gets_an_answer_in_the_words_of_the_design(data: st.DataObject):
+    ids = sorted(set(FULL_GPU) | {need for r in RULES.values() for need in r.needs if isinstance(need, str)})
+    waiting = [id for id in load().metrics if id.startswith("stall_cycles_")]
+    numbers = [id for id in (*ids, *waiting) if id != "occupancy_limiter"]
+    chosen = data.draw(st.lists(st.sampled_from(numbers), unique=True))
+    any_number = st.sampled_from([0.0, 0.3, 1.0, 4.0, 30.0, 61.0, 79.0, 96.0, 5000.0])
+    values = {id: data.draw(any_number) for id in chosen}
+    found = diagnose(launch(**values))
+    verdict = found.verdict
+    assert verdict.limiter is None or verdict.limiter in LIMITERS[verdict.cls]
+    assert verdict.cls in {*LIMITERS, "balanced", "undetermined"}
+    assert verdict.confidence in ("high", "medium", "low")
+    assert "{" not in verdict.claim
+    assert all(isinstance(row.value, int | float) for row in (*verdict.evidence, *verdict.against))
+    assert len(found.findings) + len(found.skipped) <= len(RULES)
 
 
 # ------------------------------------------------------------------- unreliable, failed, undetermined

@@ -73,17 +73,13 @@ def ledger(call: Call, wording: Wording) -> Ledger:
 
 
 def claim(call: Call, wording: Wording) -> str:
-    """Return the first claim of the entry whose placeholders are all known.
-
-    Raises:
-        ValueError: the entry has no claim that this launch can fill (a fault of the data file).
-    """
+    """Return the first claim of the entry whose placeholders are all known, else class and limiter."""
     for text in entries()[call.entry]["claim"]:
         try:
             return wording.fill(text)
         except Unknown:
             continue
-    raise ValueError(f"no claim of {call.entry!r} fits")
+    return f"The launch is {call.cls}{f' ({call.limiter})' if call.limiter else ''}."
 
 
 def experiment(call: Call, facts: Facts, findings: Sequence[Finding]) -> Experiment | None:

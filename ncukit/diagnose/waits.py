@@ -85,6 +85,8 @@ def waits(kernel: Kernel) -> Waits | None:
 def _shares(kernel: Kernel, prefix: str) -> dict[str, float] | None:
     amounts = {state: n for state in states() if (n := kernel.number(prefix + state)) is not None}
     total = sum(amounts.values())
+    if not amounts.keys() - set(WORKING):
+        return None
     return {state: 100 * n / total for state, n in amounts.items()} if total > 0 else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.steps.grid import COVERED, ONE_WARP, QUIET
-from ncukit.diagnose.steps.idle import FEW_WAVES
+from ncukit.diagnose.steps.idle import FEW_WAVES, LONG_LIVED
 from ncukit.diagnose.steps.latency import SHORT_LIVED, limiting_resources
 from ncukit.diagnose.words import short
 from ncukit.model.finding import Severity
@@ -79,10 +79,11 @@ def occupancy_gap(k: View) -> Found | None:
     )
 
 
-@rule("few-warps", family="launch", needs=("warps_per_scheduler",))
+@rule("few-warps", family="launch", needs=(("warps_per_scheduler", "launched_warps_per_scheduler"),))
 def few_warps(k: View) -> Found | None:
     """One or two warps per scheduler expose nearly every latency."""
-    warps = k["warps_per_scheduler"]
+    measured = k.get("warps_per_scheduler")
+    warps = k["launched_warps_per_scheduler"] if measured is None else measured
     if warps > VERY_FEW:
         return None
     return Found(
@@ -151,6 +152,8 @@ def block_shape(k: View) -> Found | None:
 def one_block_per_sm(k: View) -> Found | None:
     """Only one block fits an SM: it is empty between two of them."""
     if k["resident_block_limit"] >= 2 or k["waves_per_sm"] <= FEW_WAVES or k["sm_active_pct"] >= 95:
+        return None
+    if (k.get("block_lifetime") or 0.0) > LONG_LIVED:
         return None
     return Found(
         f"One block of {short(k.get('block_size'))} threads fits an SM at a time, and SMs are empty "

@@ -71,8 +71,9 @@ def local_memory(k: View) -> Found | None:
             "Index local arrays with constants only; check `ptxas -v` for a stack frame.",
         )
     traffic = f"{short(share, '%')} of the cache traffic, " if share else ""
+    noun = "instruction" if instructions == 1 else "instructions"
     count = (
-        f"Local memory is in use ({short(instructions)} instructions), "
+        f"Local memory is in use ({short(instructions)} {noun}), "
         if instructions
         else "Local memory is in use, "
     )

@@ -18,8 +18,8 @@ IDEAL = 4.0
 HALF_USED = 16.0
 """[byte/sector] Below this more than half of each 32-byte sector is moved for nothing."""
 
-EXCESS = 25.0
-"""[%] Excess sectors worth naming: a misaligned start alone costs up to 20 %."""
+EXCESS = 15.0
+"""[%] Excess sectors worth naming: a misaligned start costs 20 %, one odd sector among many less."""
 
 POOR_HITS = 50.0
 """[%] L2 hit rate below which L2 filters less than half of what L1 asks for."""
@@ -54,7 +54,7 @@ def _uncoalesced(k: View, direction: str) -> Found | None:
         return None
     used = k.get(f"global_{direction}_bytes_per_sector")
     copies = direction == "load" and (k.get("cp_async_inst") or 0) > 0
-    if used is not None:
+    if used is not None and not copies:  # copies count sectors here, and no bytes
         if used >= HALF_USED:
             return None
         return Found(

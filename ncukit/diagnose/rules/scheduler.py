@@ -38,8 +38,15 @@ ANY_STALLS = (
 
 NOTES = {
     "texture_queue_full": "On GPUs with few FP64 units this queue feeds them: look at the FP64 pipe first.",
-    "drain": "Late stores: the warp has finished and waits for its stores to leave.",
 }
+
+PLAIN = {
+    "drain": "finished warps wait for their last stores to leave",
+    "dispatch": "the dispatcher held the instruction back",
+    "misc": "no further reason was recorded",
+    "constant_cache_miss": "waiting for a constant that was not cached",
+}
+"""States that the words of their category do not fit."""
 
 
 @rule("low-issue", family="scheduler", needs=("warps_issued_per_scheduler",))
@@ -89,13 +96,12 @@ def top_stall(k: View) -> Found | None:
     category, raw = states()[state]
     k.get(waits.metric(state))
     k.get(f"stall_share_{category}_pct")
-    entry = load().stalls[category]
+    plain = PLAIN.get(state) or str(load().stalls[category]["plain"])
     return Found(
-        f"{short(share, '%')} of the warp latency is {raw}: "
-        f"{str(entry['plain'])[0].lower()}{str(entry['plain'])[1:]}",
+        f"{short(share, '%')} of the warp latency is {raw}: {plain[0].lower()}{plain[1:]}",
         "low" if _full(k) else "medium",
         detail=_note(k, state),
-        advice=f"{entry['points_to']}.",
+        advice=f"{load().stalls[category]['points_to']}.",
     )
 
 

@@ -19,6 +19,8 @@ ANY_THROUGHPUT = (
     "sm_throughput_pct",
     "memory_throughput_pct",
     "dram_throughput_pct",
+    "dram_read_pct",
+    "roofline_dram_pct",
     "roofline_fp32_pct",
     "issue_busy_pct",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncukit.diagnose.call import Call, unit_call
-from ncukit.diagnose.facts import SHORT, Facts
+from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.shares import Share
 from ncukit.diagnose.steps.full import ELIGIBLE, NEAR, balanced, independent, pipe_of_issue
 from ncukit.diagnose.steps.grid import QUIET
@@ -51,7 +51,7 @@ def _near(ranked: list[Share], first: Share, distance: float) -> list[Share]:
 
 def _agrees(share: Share, f: Facts) -> bool | None:
     """Return whether the stalls agree that ``share`` limits; None when none were collected."""
-    if share.unit.id == "dram" and (f.warp_specialised or f.below("kernel_duration", SHORT)):
+    if share.unit.id == "dram" and f.warp_specialised:
         return False
     if f.waits is None:
         return None

@@ -105,7 +105,9 @@ def balanced(*shares: Share) -> Call:
 def issue_bound(f: Facts) -> Call | None:
     """Issue slots mostly used and warps waiting for their turn: the busiest pipe names the work."""
     issue = f.shares.units.get("issue")
-    if issue is None or not issue.full or f.below("warps_eligible_per_scheduler", ELIGIBLE):
+    if issue is None or not issue.full:
+        return None
+    if issue.percent < CERTAIN and f.below("warps_eligible_per_scheduler", ELIGIBLE):
         return None
     return pipe_of_issue(f, issue)
 
