@@ -56,6 +56,7 @@ def marked(pairs: list[tuple[int, int]]) -> set[int]:
     return {t for s, n in pairs for t in range(s, s + n)}
 
 
+@settings(deadline=None)
 @given(intervals, intervals)
 def test_set_operations_equal_those_on_single_nanoseconds(
     a: list[tuple[int, int]], b: list[tuple[int, int]]
@@ -68,6 +69,7 @@ def test_set_operations_equal_those_on_single_nanoseconds(
         assert (result.start[1:] > result.end[:-1]).all()
 
 
+@settings(deadline=None)
 @given(intervals, st.integers(-60, 90), st.integers(0, 60))
 def test_the_part_of_a_set_within_a_window_equals_counting(
     a: list[tuple[int, int]], start: int, length: int
@@ -76,6 +78,7 @@ def test_the_part_of_a_set_within_a_window_equals_counting(
     assert within.tolist() == [len(marked(a) & set(range(start, start + length)))]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-40, 40), st.integers(0, 30)), max_size=20))
 def test_lengths_of_groups_equal_those_of_each_group(rows: list[tuple[int, int, int]]) -> None:
     key, start, n = (
@@ -92,6 +95,7 @@ def test_lengths_of_groups_stay_exact_where_shifting_them_apart_would_overflow()
     assert (keys.tolist(), lengths.tolist()) == ([1, 2], [13, 20])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**12)), min_size=1, max_size=40))
 def test_statistics_of_groups_equal_those_of_each_group(rows: list[tuple[int, int]]) -> None:
     key, value = (np.array(c, np.int64) for c in zip(*rows, strict=True))
@@ -237,8 +241,18 @@ def test_fills_of_the_cache_between_launches_are_helpers(analysed: Analysed) -> 
         ([0] * 12, [100] * 12, range(12)),
         ([0] * 12, [300] + [100] * 11, range(1, 12)),
         ([0] * 12, [100] * 11 + [300], range(12)),
+        ([0] * 20, list(range(400, 200, -10)), range(5, 20)),
     ],
-    ids=["autotuning", "alternating", "last batch", "too few", "flat", "first slow", "last slow"],
+    ids=[
+        "autotuning",
+        "alternating",
+        "last batch",
+        "too few",
+        "flat",
+        "first slow",
+        "last slow",
+        "shrinking work",
+    ],
 )
 def test_steady_launches_leave_out_autotuning_and_warm_up(
     configurations: list[int], durations: list[int] | None, kept: range
@@ -623,6 +637,33 @@ def test_time_that_nsys_itself_took_is_not_blamed_on_the_program(analysed: Analy
     assert region.cls == "undetermined"
 
 
+@pytest.mark.parametrize(("wait", "cause"), [(10 * US, "launch"), (500 * US, "dependency")])
+def test_work_that_was_launched_in_time_and_starts_late_waits_for_something(
+    analysed: Analysed, wait: int, cause: str
+) -> None:
+    builder = Builder()
+    for i in range(50):
+        at = i * (1000 * US + wait)
+        builder.kernel(
+            "k(int)", at, at + 1000 * US, call=(LAUNCH, -10 * US + i * 100, -10 * US + i * 100 + 50)
+        )
+    shares = analysed(builder).region.shares
+    assert shares[cause] == pytest.approx(100 * wait / (1000 * US + wait), abs=1)
+
+
+def test_a_launch_call_of_milliseconds_loads_code_also_for_another_gpu(analysed: Analysed) -> None:
+    builder = Builder(gpus=(0, 1))
+    for i in range(50):
+        at = i * 10 * MS
+        builder.kernel("k(int)", at, at + 4 * MS, call=(LAUNCH, at - 20, at - 10))
+        builder.kernel(
+            "j(int)", at + 9 * MS, at + 9 * MS + 10, device=1, call=(LAUNCH, at + 4 * MS, at + 9 * MS)
+        )
+    timeline = analysed(builder)
+    assert timeline.main_device == 0
+    assert timeline.region.shares["setup"] == pytest.approx(50, abs=1)
+
+
 def test_one_gap_that_holds_most_of_the_empty_time_weakens_the_verdict(analysed: Analysed) -> None:
     builder = Builder()
     for i in range(200):
@@ -754,6 +795,25 @@ def test_skipping_counts_only_launches_that_match_the_filter(opened: Open) -> No
     assert choice.launch.matches == 6
     assert option(choice, "--launch-skip") == str(choice.launch.nth)
     assert choice.launch.nth < 6
+
+
+def test_launches_of_other_processes_are_not_counted(opened: Open) -> None:
+    builder = Builder()
+    for i in range(5):
+        builder.kernel("k(int)", i * 1000, i * 1000 + 90, pid=10, call=(LAUNCH, i * 1000 - 50, i * 1000 - 45))
+    for i in range(2):
+        at = 4500 + i * 1000
+        builder.kernel("k(int)", at, at + 400, grid=(7, 1, 1), pid=11, call=(LAUNCH, at - 50, at - 45))
+    choice = chosen(opened(builder))
+    assert (choice.launch.grid[0], choice.launch.nth, choice.launch.matches) == (7, 0, 2)
+
+
+def test_the_launch_with_the_median_duration_stands_for_the_others(opened: Open) -> None:
+    builder = Builder()
+    for i, length in enumerate((40, 60, 50, 44, 56)):
+        builder.kernel("k(int)", i * 1000, i * 1000 + length, call=(LAUNCH, i * 1000 - 50, i * 1000 - 45))
+    launch = chosen(opened(builder)).launch
+    assert (launch.duration, launch.nth) == (50, 2)
 
 
 def test_launches_are_counted_in_the_order_of_their_calls(opened: Open) -> None:
