@@ -1,0 +1,155 @@
+"""Whether a metric means the same on both sides, by the rules of ``catalog/data/comparable.json``."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ncukit.catalog.load import DATA
+from ncukit.model import Kernel
+from ncukit.model.comparison import Comparable
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How one metric of two launches compares, why, and the metric that is its peak ("" for none)."""
+
+    comparable: Comparable
+    why: str = ""
+    peak: str = ""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two launches whose metrics are judged."""
+
+    base: Kernel
+    other: Kernel
+
+    @functools.cached_property
+    def capabilities(self) -> tuple[int | None, int | None]:
+        """Compute capabilities times ten."""
+        return _capability(self.base), _capability(self.other)
+
+    @property
+    def same_architecture(self) -> bool:
+        """Whether both GPUs have the same, known compute capability."""
+        base, other = self.capabilities
+        return base is not None and base == other
+
+    @property
+    def same_gpu(self) -> bool:
+        """Whether both launches ran on the same kind of GPU."""
+        return (
+            self.same_architecture
+            and self.base.gpu == self.other.gpu
+            and self.base.number("sm_count") == self.other.number("sm_count")
+        )
+
+    def differ(self, between: str) -> bool:
+        """Return whether the sides differ as a rule asks: between any two, GPUs, or architectures."""
+        return {
+            "any": True,
+            "gpus": not self.same_gpu,
+            "architectures": not self.same_architecture,
+        }[between]
+
+
+def judge(id: str, sides: Sides) -> Judged:
+    """Return how metric ``id`` of ``sides`` compares: the first rule that holds, else the same meaning."""
+    for rule in _rules(id):
+        if not sides.differ(rule["between"]) or not _split(rule, sides):
+            continue
+        found = _condition(rule, id, sides)
+        if found is not None:
+            why = rule["why"]
+            for name, text in found.items():
+                why = why.replace(f"{{{name}}}", text)
+            return Judged(rule["as"], why, rule.get("of", "").replace("{self}", id))
+    return Judged("same")
+
+
+def reading_of(id: str) -> tuple[str, str]:
+    """Return why a change of ``id`` is neither good nor bad ("": it is), and what must be the same for one."""
+    data = _data()
+    why = next((why for pattern, why in data["no_reading"].items() if fnmatchcase(id, pattern)), "")
+    same = next((same for pattern, same in data["reading_if_same"].items() if fnmatchcase(id, pattern)), "")
+    return why, same
+
+
+def class_words(comparable: Comparable) -> str:
+    """Return a class in words.
+
+    >>> class_words("share")
+    'comparable as a share of its own peak'
+    """
+    words: str = _data()["classes"][comparable]
+    return words
+
+
+@functools.cache
+def _data() -> Mapping[str, Any]:
+    data: Mapping[str, Any] = json.loads((DATA / "comparable.json").read_text(encoding="utf-8"))
+    return data
+
+
+@functools.lru_cache(maxsize=1024)
+def _rules(id: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(rule for rule in _data()["rules"] if any(fnmatchcase(id, p) for p in rule["metrics"]))
+
+
+def _split(rule: Mapping[str, Any], sides: Sides) -> bool:
+    """Return whether exactly one of the sides is in the rule's set of capabilities; True without a set."""
+    if "split" not in rule:
+        return True
+    base, other = (cc in rule["split"] for cc in sides.capabilities)
+    return base != other
+
+
+def _condition(rule: Mapping[str, Any], id: str, sides: Sides) -> dict[str, str] | None:
+    """Return what the rule's sentence needs, where its condition holds; else None."""
+    match rule.get("when"):
+        case "members-differ":
+            return _members(id, sides)
+        case "members-unknown":
+            known = id in sides.base.breakdowns and id in sides.other.breakdowns
+            return None if known else {}
+        case "sources-differ":
+            base, other = (kernel.metrics[id] for kernel in (sides.base, sides.other))
+            return {} if base.known and other.known and base.quality != other.quality else None
+        case "one-uses":
+            return _used_by_one(rule["ids"], sides)
+        case _:
+            limits = (sides.base.number("max_warps_per_sm"), sides.other.number("max_warps_per_sm"))
+            return {"warps": " and ".join("unknown" if n is None else f"{n:.0f}" for n in limits)}
+
+
+def _members(id: str, sides: Sides) -> dict[str, str] | None:
+    base, other = (
+        {name for name, _ in kernel.breakdowns.get(id, ())} for kernel in (sides.base, sides.other)
+    )
+    if not base or not other or base == other:
+        return None
+    words = [
+        f"{len(names)} only in the {side} (such as `{min(names)}`)"
+        for side, names in (("base", base - other), ("other", other - base))
+        if names
+    ]
+    return {"members": ", ".join(words)}
+
+
+def _used_by_one(ids: list[str], sides: Sides) -> dict[str, str] | None:
+    for id in ids:
+        base, other = bool(sides.base.number(id)), bool(sides.other.number(id))
+        if base != other:
+            return {"used": f"`{id}`, the {'base' if base else 'other'} alone"}
+    return None
+
+
+def _capability(kernel: Kernel) -> int | None:
+    cc = kernel.number("compute_capability")
+    return None if cc is None else int(cc)

@@ -1,0 +1,231 @@
+"""Can the two be compared: eight facts, each with its consequence, told before any number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncukit.compare.comparable import Sides
+from ncukit.compare.match import Match
+from ncukit.compare.noise import FEW, FLOOR, SHORT, SHORT_FLOOR
+from ncukit.compare.samples import SAME_WORK, WORK
+from ncukit.diagnose.timeline.names import kernel_kind
+from ncukit.diagnose.words import listed, short
+from ncukit.model import Kernel
+from ncukit.model.comparison import Fact, Row, Side
+
+CLOCKS = 0.03
+"""Share by which clocks may differ: more than that and durations differ by themselves."""
+GROUPS = (
+    ("flops_fp32", "FLOPs"),
+    ("l1_hit_rate_pct", "hit rates"),
+    ("dram_read_bytes", "DRAM reads and writes"),
+    ("warps_issued_per_scheduler", "issue rate"),
+    ("warp_cycles_per_issued_instruction", "stall reasons"),
+    ("pc_samples", "stall samples"),
+    ("inst_mix_integer_pct", "instruction mix"),
+)
+"""One metric that shows whether a group of counters was collected, and the name of the group."""
+
+
+def facts(match: Match, sides: Sides, rows: Mapping[str, Row], base: Side, other: Side) -> tuple[Fact, ...]:
+    """Return the facts about two matched samples, those that matter for the numbers first."""
+    found = (
+        _gpu(sides),
+        _clocks(sides, rows),
+        _caches(base, other),
+        _tool(base, other),
+        _collected(sides, rows),
+        _shape(rows),
+        _work(sides, rows),
+        _kernel(match),
+        _spread(match),
+    )
+    peers = _peers(sides)
+    return (*found, peers) if peers else found
+
+
+def verdict_on(facts: tuple[Fact, ...]) -> str:
+    """Return in one sentence whether the two can be compared."""
+    doubts = [fact for fact in facts if fact.status in ("warn", "bad")]
+    if any(fact.status == "bad" for fact in doubts):
+        bad = [fact for fact in doubts if fact.status == "bad"]
+        return f"No: {listed([f'{fact.name.lower()}, {fact.word}' for fact in bad])}."
+    if any(fact.id == "gpu" and fact.status == "warn" for fact in doubts):
+        return "In part: other GPUs. Each row says what it can be compared as, and why not."
+    if doubts:
+        return f"With care: {listed([f'{fact.name.lower()} {fact.word}' for fact in doubts])}."
+    unknown = [fact.name.lower() for fact in facts if fact.status == "no" and fact.id != "spread"]
+    return "Yes" + (f", as far as is known; not known: {listed(unknown)}." if unknown else ".")
+
+
+def _gpu(sides: Sides) -> Fact:
+    names = [_device(kernel) for kernel in (sides.base, sides.other)]
+    if sides.same_gpu:
+        return Fact("gpu", "GPU", "ok", "same", f"{names[0]}.")
+    if None in sides.capabilities:
+        return Fact("gpu", "GPU", "no", "unknown", f"Base: {names[0]}. Other: {names[1]}.")
+    how = "architecture" if not sides.same_architecture else "GPU of the same architecture"
+    text = f"Another {how}: {names[0]}, then {names[1]}. Rates compare as shares of their own peaks."
+    return Fact("gpu", "GPU", "warn", "differs", text)
+
+
+def _device(kernel: Kernel) -> str:
+    cc, sms = kernel.compute_capability, kernel.number("sm_count")
+    parts = [kernel.gpu or "unknown GPU", f"CC {cc}" if cc else "", f"{sms:.0f} SMs" if sms else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _clocks(sides: Sides, rows: Mapping[str, Row]) -> Fact:
+    words, off, known = [], False, False
+    for domain, name in (("sm", "SM"), ("dram", "DRAM")):
+        row = rows[f"{domain}_clock"]
+        a, b = row.base.number, row.other.number
+        if a is None or b is None:
+            words.append(f"{name} clock not known on both sides.")
+            continue
+        known = True
+        words.append(f"{name} {short(a, 'hz')} and {short(b, 'hz')} ({100 * (b / a - 1):+.1f}\u202f%).")
+        off = off or abs(b / a - 1) > CLOCKS
+    text = " ".join(words).replace("-", "\u2212")
+    if not known:
+        return Fact("clocks", "Clocks", "no", "unknown", text)
+    if any((k.number("kernel_duration") or 1.0) < SHORT for k in (sides.base, sides.other)):
+        return Fact("clocks", "Clocks", "warn", "noisy", text + " Under 10\u202fµs clocks are noise.")
+    if off and sides.same_gpu:
+        words_ = " Durations differ by this alone; compare shares of peak and cycles."
+        return Fact("clocks", "Clocks", "warn", "differ", text + words_)
+    return Fact("clocks", "Clocks", "ok", "each its own" if not sides.same_gpu else "close", text)
+
+
+def _caches(base: Side, other: Side) -> Fact:
+    a, b = base.recorded, other.recorded
+    said = [
+        f"{side}: caches {_caches_word(r.cache_control)}, clock control {r.clock_control or 'not recorded'}"
+        for side, r in (("base", a), ("other", b))
+    ]
+    if None in (a.cache_control, b.cache_control, a.clock_control, b.clock_control):
+        text = f"{said[0]}; {said[1]}. By default ncu flushes the caches and locks the clocks."
+        return Fact("caches", "Cache and clock modes", "no", "not recorded", text)
+    if (a.cache_control, a.clock_control) != (b.cache_control, b.clock_control):
+        text = f"{said[0]}; {said[1]}. Hit rates, DRAM bytes and durations differ by this alone."
+        return Fact("caches", "Cache and clock modes", "warn", "differ", text)
+    text = f"Both: {said[0].removeprefix('base: ')}."
+    return Fact("caches", "Cache and clock modes", "ok", "same", text)
+
+
+def _caches_word(control: str | None) -> str:
+    return {"all": "flushed", "none": "not flushed", None: "not recorded"}.get(control, str(control))
+
+
+def _tool(base: Side, other: Side) -> Fact:
+    a, b = base.recorded, other.recorded
+    drivers = f" Drivers {a.driver or 'unknown'} and {b.driver or 'unknown'}."
+    if a.ncu is None or b.ncu is None:
+        text = f"ncu {a.ncu or 'unknown'} and {b.ncu or 'unknown'}.{drivers}"
+        return Fact("tool", "ncu", "no", "unknown", text)
+    if a.ncu != b.ncu:
+        text = f"ncu {a.ncu} and {b.ncu}: sections, rules and some counters differ between versions.{drivers}"
+        return Fact("tool", "ncu", "warn", "differs", text)
+    return Fact("tool", "ncu", "ok", "same", f"ncu {a.ncu}.{drivers}")
+
+
+def _collected(sides: Sides, rows: Mapping[str, Row]) -> Fact:
+    lacks = [
+        [name for id, name in GROUPS if not getattr(rows[id], side).known] for side in ("base", "other")
+    ]
+    only = [[name for name in lacks[i] if name not in lacks[1 - i]] for i in (0, 1)]
+    words = [f"{side} lacks {listed(names)}" for side, names in zip(("base", "other"), only, strict=True) if names]
+    passes = [k.number("replay_passes") for k in (sides.base, sides.other)]
+    count = " and ".join("unknown" if n is None else f"{n:.0f}" for n in passes)
+    both = [name for name in lacks[0] if name in lacks[1]]
+    tail = f" Neither has {listed(both)}." if both else ""
+    if any(only):
+        text = f"{'; '.join(words).capitalize()}: those rows are unknown, not changed.{tail} Passes: {count}."
+        return Fact("collected", "Collected", "warn", "differs", text)
+    sections = [set(k.raw.sections) for k in (sides.base, sides.other)]
+    if sections[0] != sections[1] and all(sections):
+        text = f"{len(sections[0])} and {len(sections[1])} sections, the same groups of counters.{tail}"
+        return Fact("collected", "Collected", "ok", "alike", f"{text} Passes: {count}.")
+    return Fact("collected", "Collected", "ok", "same", f"The same groups of counters.{tail} Passes: {count}.")
+
+
+def _shape(rows: Mapping[str, Row]) -> Fact:
+    named = (
+        ("grid_size", "blocks"), ("block_size", "threads a block"), ("registers_per_thread", "registers"),
+        ("shared_mem_allocated", "B of shared memory"),
+    )  # fmt: skip
+    known = [(rows[id], words) for id, words in named if rows[id].base.known and rows[id].other.known]
+    if not known:
+        return Fact("shape", "Shape", "no", "unknown", "The launch configuration is not recorded on both sides.")
+    parts = []
+    for row, words in known:
+        a, b = (f"{float(v):,.0f}" for v in (row.base.value, row.other.value) if v is not None)
+        parts.append(f"{a} {words}" if a == b else f"{a} \u2192 {b} {words}")
+    changed = [words for row, words in known if row.base.value != row.other.value]
+    dims = any(rows[f"{w}_dim_{axis}"].reading == "moved" for w in ("grid", "block") for axis in "xyz")
+    text = ", ".join(parts) + "."
+    if changed or dims:
+        return Fact("shape", "Shape", "warn", "differs", text)
+    return Fact("shape", "Shape", "ok", "same", text)
+
+
+def _work(sides: Sides, rows: Mapping[str, Row]) -> Fact:
+    flops, instructions = rows["flops_total"], rows[WORK]
+    words = []
+    status = "no"
+    for row, name in ((flops, "FLOPs"), (instructions, "warp instructions")):
+        a, b = row.base.number, row.other.number
+        if a is None or b is None:
+            continue
+        same = abs(b - a) <= SAME_WORK * max(a, b)
+        words.append(f"{short(a)} {name} in both" if same else f"{short(a)} \u2192 {short(b)} {name}")
+        if row is instructions and not sides.same_architecture:
+            continue  # other code for another architecture says nothing about the work
+        status = "warn" if status == "warn" or not same else "ok"
+    if not words:
+        return Fact("work", "Work", "no", "unknown", "Neither FLOPs nor instructions are known on both sides.")
+    word = {"ok": "same", "warn": "differs", "no": "unknown"}[status]
+    return Fact("work", "Work", status, word, ", ".join(words) + ".")  # type: ignore[arg-type]
+
+
+def _kernel(match: Match) -> Fact:
+    a, b = match.base.kernel, match.other.kernel
+    failed = [side for side, k in (("base", a), ("other", b)) if k.failed]
+    if failed:
+        text = f"The {listed(failed)} has no valid measurement: {a.failed or b.failed}."
+        return Fact("kernel", "Kernel", "bad", "failed", text)
+    by = f"Matched by {match.by}."
+    if a.name != b.name:
+        return Fact("kernel", "Kernel", "warn", "differs", f"`{a.name}` and `{b.name}`. {by}")
+    if (a.demangled or a.name) != (b.demangled or b.name):
+        return Fact("kernel", "Kernel", "warn", "differs", f"Other template arguments or parameters. {by}")
+    return Fact("kernel", "Kernel", "ok", "same", by)
+
+
+def _spread(match: Match) -> Fact:
+    a, b = match.base, match.other
+    if a.repeats == b.repeats == 1:
+        tiny = any(s.duration is not None and s.duration < SHORT for s in (a, b))
+        floor = SHORT_FLOOR if tiny else FLOOR
+        text = f"One measurement each: noise is unknown. A change under {floor:g}\u202f% is not called one."
+        return Fact("spread", "Spread", "no", "unknown", text)
+    parts = []
+    for side, sample in (("base", a), ("other", b)):
+        ends = sample.spread.get("kernel_duration")
+        if ends is not None:
+            parts.append(f"{side} {short(ends[0], 's')} to {short(ends[1], 's')} over {sample.repeats} repeats")
+        else:
+            parts.append(f"{side} one measurement")
+    text = "; ".join(parts).capitalize() + "."
+    if any(s.repeats > 1 and s.same_work is None for s in (a, b)):
+        text += " That the repeats do the same work is not known; `--match order` keeps them apart."
+    few = max(a.repeats, b.repeats) < FEW
+    return Fact("spread", "Spread", "ok", "few repeats" if few else "measured", text)
+
+
+def _peers(sides: Sides) -> Fact | None:
+    """Return the fact that a kernel which talks to other GPUs cannot be judged by its own counters."""
+    if all(kernel_kind(k.demangled or k.name) != "collective" for k in (sides.base, sides.other)):
+        return None
+    text = "The kernel communicates with other GPUs: its time includes waiting for them, and low shares of peak say nothing."
+    return Fact("peers", "Peers", "warn", "waiting included", text)

@@ -1,0 +1,129 @@
+"""The metrics of two samples side by side: change, comparability, noise, and what the change says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from ncukit.catalog import Metric, load
+from ncukit.compare.comparable import Judged, Sides, judge, reading_of
+from ncukit.compare.noise import noise
+from ncukit.model import Kernel, Value
+from ncukit.model.comparison import Per, Reading, Row, Sample
+
+PER = (
+    ("flops_total", "FLOP"),
+    ("dram_bytes", "DRAM byte"),
+    ("thread_count", "thread"),
+)
+"""What quantities are divided by: the work, the traffic, and the threads of the launch."""
+QUANTITIES = ("kernel_duration", "dram_bytes", "bytes_l2", "inst_executed")
+ELEMENT = "output element"
+
+
+def rows(base: Sample, other: Sample, sides: Sides) -> dict[str, Row]:
+    """Return the row of every metric of the catalog, in its order."""
+    return {metric.id: _row(metric, base, other, sides) for metric in load().metrics.values()}
+
+
+def read(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """Return the rows with what each change says, which for some depends on whether another one changed."""
+    return {id: replace(row, **_reading(row, rows)) for id, row in rows.items()}  # type: ignore[arg-type]
+
+
+def per(base: Kernel, other: Kernel, elements: tuple[float | None, float | None]) -> tuple[Per, ...]:
+    """Return quantities per FLOP, per byte, per thread and, where their number is given, per output element."""
+    found = []
+    divisors = [(name, base.number(id), other.number(id)) for id, name in PER]
+    for name, a, b in [*divisors, (ELEMENT, *elements)]:
+        for id in QUANTITIES:
+            unit = load().metrics[id].unit
+            left, right = _over(base.number(id), a), _over(other.number(id), b)
+            if (left is None and right is None) or (name == "DRAM byte" and id == "dram_bytes"):
+                continue
+            change = None if not left or right is None else 100 * (right / left - 1)
+            found.append(Per(id, name, f"{unit}/{name}", left, right, change))
+    return tuple(found)
+
+
+def change_of(base: float, other: float, unit: str) -> tuple[float, Literal["%", "pt"]]:
+    """Return the change from ``base`` to ``other``: points of a percentage, else percent of the base.
+
+    From 0 to something it is infinite, from 0 to 0 it is 0.
+
+    >>> change_of(90.2, 17.8, "%")[1], change_of(200.0, 150.0, "byte"), change_of(0.0, 3.0, "inst")
+    ('pt', (-25.0, '%'), (inf, '%'))
+    """
+    if unit == "%":
+        return other - base, "pt"
+    if base == 0:
+        return (0.0 if other == 0 else math.copysign(math.inf, other)), "%"
+    return 100 * (other - base) / abs(base), "%"
+
+
+def _row(metric: Metric, base: Sample, other: Sample, sides: Sides) -> Row:
+    a, b = base.kernel.metrics[metric.id], other.kernel.metrics[metric.id]
+    judged = judge(metric.id, sides)
+    limit, where = noise(metric.id, base, other)
+    row = Row(
+        metric.id, a, b, change_unit="pt" if metric.unit == "%" else "%", comparable=judged.comparable,
+        why=judged.why, noise=limit, noise_from=where,
+        shares=(_share(sides.base, a, metric.unit, judged), _share(sides.other, b, metric.unit, judged)),
+    )  # fmt: skip
+    if reason := _unknown(a, b):
+        return replace(row, reason=reason)
+    if judged.comparable == "no" or a.number is None or b.number is None or metric.unit == "bool":
+        return replace(row, change_unit="", reason=judged.why if judged.comparable == "no" else "")
+    change, unit = change_of(a.number, b.number, metric.unit)
+    return replace(row, change=change, change_unit=unit)
+
+
+def _unknown(base: Value, other: Value) -> str:
+    """Return why a row has no change because a side has no usable value; "" where both have one."""
+    reasons = {
+        side: value.reason or "not collected"
+        for side, value in (("base", base), ("other", other))
+        if not value.known or not value.reliable
+    }
+    if len(set(reasons.values())) == 1 and len(reasons) == 2:
+        return f"both: {reasons['base']}"
+    return "; ".join(f"{side}: {reason}" for side, reason in reasons.items())
+
+
+def _share(kernel: Kernel, value: Value, unit: str, judged: Judged) -> float | None:
+    """Return ``value`` as a share of its own peak [%]."""
+    if unit == "%":
+        return value.number if judged.comparable == "share" else None
+    peak = kernel.number(judged.peak) if judged.peak else None
+    return 100 * value.number / peak if peak and value.number is not None else None
+
+
+def _reading(row: Row, rows: Mapping[str, Row]) -> dict[str, Reading | str]:
+    if row.reason:
+        known = row.base.number is not None and row.other.number is not None
+        return {"reading": "not-comparable" if row.comparable == "no" and known else "unknown"}
+    if row.change is None:
+        return {"reading": "same" if row.base.value == row.other.value else "moved"}
+    if not row.beyond_noise:
+        return {"reading": "same"}
+    why, same = reading_of(row.id)
+    direction = load().metrics[row.id].direction
+    if why or direction == "neutral":
+        return {"reading": "moved", "reason": why}
+    if same:
+        condition = rows.get(same)
+        if condition is None or condition.change is None or condition.beyond_noise:
+            return {"reading": "moved", "reason": f"no better or worse while `{same}` differs or is unknown"}
+    up = row.change > 0
+    if row.comparable == "share":
+        left, right = row.shares
+        if left is None or right is None:
+            return {"reading": "moved", "reason": row.why}
+        up = right > left
+    return {"reading": "better" if up == (direction == "higher") else "worse"}
+
+
+def _over(value: float | None, by: float | None) -> float | None:
+    return value / by if value is not None and by else None

@@ -1,0 +1,256 @@
+"""Launches of one side against launches of another: rows, reasons, verdicts, gates.
+
+Changes are percent of the base, or points where the metric is itself a percentage.  A missing side is unknown
+with its reason, never a change; what two GPUs count differently is not comparable, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ncukit.model.diagnosis import Diagnosis, ReportFile
+from ncukit.model.finding import Confidence
+from ncukit.model.kernel import Kernel
+from ncukit.model.run import Timing
+from ncukit.model.shown import Shown
+from ncukit.model.value import Value
+
+Comparable = Literal["same", "share", "no"]
+"""Same meaning on both sides; comparable as a share of its own peak; not comparable."""
+Reading = Literal["better", "worse", "same", "moved", "unknown", "not-comparable"]
+"""What a change says: ``same`` is within the noise, ``moved`` has no good or bad."""
+Status = Literal["ok", "warn", "no", "bad"]
+Trend = Literal["faster", "slower", "unchanged", "unknown"]
+State = Literal["passed", "tripped", "undecided", "noise"]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a file says about how it was made; None where it does not.
+
+    ``command`` is the command line of ncu; ``clock_control`` and ``cache_control`` are those of the command,
+    or ncu's defaults where it names none.
+    """
+
+    ncu: str | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    command: str | None = None
+    clock_control: str | None = None
+    cache_control: str | None = None
+    git: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One kernel as one side measured it: the repeat with the median duration, and how far the repeats spread.
+
+    ``launches`` are positions from 1; ``spread`` holds the smallest and largest value of each metric, where
+    there are repeats; ``same_work`` is None where the work of the repeats is not known.
+    """
+
+    diagnosis: Diagnosis
+    launches: tuple[int, ...]
+    spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    repeats: int = 1
+    same_work: bool | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The launch whose values stand for all."""
+        return self.diagnosis.kernel
+
+    @property
+    def duration(self) -> float | None:
+        """Profiled duration [s] of one repeat."""
+        return self.kernel.number("kernel_duration")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one argument of a comparison holds: a report, a folder of repeats, a run, or a baseline."""
+
+    label: str
+    kind: Literal["report", "repeats", "run", "baseline", "kernels"]
+    samples: tuple[Sample, ...]
+    files: tuple[ReportFile, ...] = ()
+    launches: int = 0
+    recorded: Recorded = field(default_factory=Recorded)
+    timing: Timing | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of both sides.
+
+    ``change`` is percent of the base, or points (``change_unit`` "pt"); infinite where the base is 0; None
+    where a side is unknown or the two are not comparable, with ``reason``.  ``noise`` is what a change must
+    exceed, in the same unit, and ``noise_from`` says where it comes from.  ``explains`` is the share of the
+    change in duration [%] that goes with this row, by ``account``; rows overlap and do not add up.
+    """
+
+    id: str
+    base: Value
+    other: Value
+    change: float | None = None
+    change_unit: Literal["%", "pt", ""] = "%"
+    reading: Reading = "unknown"
+    reason: str = ""
+    comparable: Comparable = "same"
+    why: str = ""
+    shares: tuple[float | None, float | None] = (None, None)
+    """Share of its own peak [%] on each side."""
+    noise: float = 0.0
+    noise_from: str = ""
+    explains: float | None = None
+    account: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Other over base; None where a side is unknown or the base is 0."""
+        base, other = self.base.number, self.other.number
+        if base is None or other is None or self.comparable == "no":
+            return None
+        return other / base if base else None
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether the change exceeds the noise."""
+        return self.change is not None and abs(self.change) > self.noise
+
+    @property
+    def finite(self) -> float | None:
+        """The change as a number that can be written; None where the base is 0."""
+        return self.change if self.change is not None and math.isfinite(self.change) else None
+
+
+@dataclass(frozen=True)
+class Per:
+    """A quantity per unit of work on both sides: ``unit`` is "s/FLOP", "byte/FLOP", ..."""
+
+    metric: str
+    per: str
+    unit: str
+    base: float | None
+    other: float | None
+    change: float | None
+    """[%] of the base."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact about whether two sides can be compared, with its consequence in ``text``."""
+
+    id: str
+    name: str
+    status: Status
+    word: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One thing that the experiment of the base's verdict foretold; ``met`` None: open."""
+
+    text: str
+    met: bool | None
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the comparison of two samples says in words.
+
+    ``speedup`` is base time over other time; ``cause`` an id such as "spilling", "" where none is shown.
+    """
+
+    trend: Trend
+    claim: str
+    deck: str = ""
+    cause: str = ""
+    confidence: Confidence = "low"
+    grounds: str = ""
+    """Why the confidence is not higher."""
+    speedup: float | None = None
+    evidence: tuple[str, ...] = ()
+    """Ids of the rows behind the claim, the most telling first."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two samples that belong together: ``matched`` says by what."""
+
+    base: Sample
+    other: Sample
+    matched: str
+    rows: tuple[Row, ...]
+    per: tuple[Per, ...]
+    facts: tuple[Fact, ...]
+    summary: Summary
+    predictions: tuple[Prediction, ...] = ()
+    same_gpu: bool = True
+
+    def row(self, id: str) -> Row | None:
+        """Return the row of metric ``id``."""
+        return next((row for row in self.rows if row.id == id), None)
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A sample without a counterpart, and why."""
+
+    sample: Sample
+    reason: str
+
+
+@dataclass(frozen=True)
+class Against:
+    """The base against one other side; pairs come in the order of how much time they cost."""
+
+    other: Side
+    pairs: tuple[Pair, ...]
+    only_base: tuple[Unmatched, ...] = ()
+    only_other: tuple[Unmatched, ...] = ()
+    clean: Row | None = None
+    """The clean times, where both sides have one."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one gate said of one pair: ``undecided`` counts as tripped unless it was allowed."""
+
+    gate: str
+    kernel: str
+    other: str
+    state: State
+    message: str
+    allowed: bool = False
+    metric: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether this outcome fails the comparison."""
+        return self.state in ("tripped", "undecided") and not self.allowed
+
+
+@dataclass(frozen=True)
+class Comparison(Shown):
+    """A base against one or more others, and what the gates say."""
+
+    base: Side
+    others: tuple[Against, ...]
+    gates: tuple[Outcome, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs of all others."""
+        return tuple(pair for against in self.others for pair in against.pairs)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a gate failed."""
+        return any(outcome.failed for outcome in self.gates)
