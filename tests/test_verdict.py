@@ -218,7 +218,7 @@ FEW = {"theoretical_occupancy_pct": 30.0, "warps_per_scheduler": 3.8}
 EDGES: list[tuple[str, dict[str, Any], str | None, dict[str, Any], str | None]] = [
     ("blocks per SM", {"blocks_per_sm": 0.89}, "small-grid", {"blocks_per_sm": 0.91}, None),
     ("a wave half full", {"waves_per_sm": 0.45, "warps_per_scheduler": 3.9}, "small-grid",
-     {"waves_per_sm": 0.55, "warps_per_scheduler": 4.1}, None),
+     {"waves_per_sm": 0.55, "warps_per_scheduler": 3.9}, "occupancy"),
     ("warps of half a wave", {"waves_per_sm": 0.3, "warps_per_scheduler": 3.9}, "small-grid",
      {"waves_per_sm": 0.3, "warps_per_scheduler": 6.0}, None),
     ("launch latency", {"kernel_duration": 4.9e-6}, "small-grid", {"kernel_duration": 6e-6}, None),

@@ -274,7 +274,7 @@ class _Ruler:
                 operations,
                 leading,
                 value=rates[leading],
-                name="tensor operations over the dense peak",
+                name="tensor cores, by operations",
             )
         elif pipe is not None:
             self.add("tensor", pipe, "tensor_busy_pct", name="tensor pipe")

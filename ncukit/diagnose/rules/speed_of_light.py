@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncukit.catalog.units import load_units
 from ncukit.diagnose.facts import SHORT, TINY
-from ncukit.diagnose.rule import Found, View, headroom, rule
+from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.idle import BUSY_SMS
 from ncukit.diagnose.words import short
@@ -40,8 +40,7 @@ def busiest_unit(k: View) -> Found | None:
     return Found(
         f"{first.name} is the busiest unit at {short(first.percent, '%')} of peak{rest}",
         "high" if first.full else "medium",
-        advice=f"Give {first.unit.label} less to do; nothing else can help before it does.",
-        gain=(headroom(ranked), "local"),
+        advice="Give it less to do; nothing else can help before that.",
     )
 
 
