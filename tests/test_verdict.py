@@ -410,7 +410,7 @@ def test_dram_reads_alone_decide_only_when_they_are_enough():
     assert diagnose(launch(dram_read_pct=53.0, kernel_duration=4e-5)).verdict.cls == "undetermined"
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(st.data())
 def test_any_combination_of_metrics_gets_an_answer_in_the_words_of_the_design(data: st.DataObject):
     ids = sorted(set(FULL_GPU) | {need for r in RULES.values() for need in r.needs if isinstance(need, str)})

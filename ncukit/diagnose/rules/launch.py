@@ -132,7 +132,7 @@ def block_shape(k: View) -> Found | None:
     """The block is no multiple of 32 threads, or very small."""
     threads, warps = k["block_size"], k["warps_per_block"]
     empty = 32 * warps - threads
-    if empty:
+    if empty and warps:
         return Found(
             f"Blocks have {threads:.0f} threads: {empty:.0f} lanes of their {warps:.0f} warps never work",
             "high" if threads <= 16 else "medium",
@@ -197,15 +197,12 @@ def uneven_sms(k: View) -> Found | None:
 )
 def one_warp_works(k: View) -> Found | None:
     """A single warp does all the work while the other blocks leave at once."""
-    alone = (
-        k["sm_active_pct"] <= 1.5 * 100 / k["usable_sm_count"] and 4 * k["warps_per_scheduler"] <= ONE_WARP
-    )
-    if not alone or k["blocks_per_sm"] < COVERED:
+    one_sm = k["sm_active_pct"] * k["usable_sm_count"] <= 1.5 * 100
+    if not one_sm or 4 * k["warps_per_scheduler"] > ONE_WARP or k["blocks_per_sm"] < COVERED:
         return None
     return Found(
         f"SMs are active {short(k['sm_active_pct'], '%')} of the time, one of {k['usable_sm_count']:.0f}, "
-        "with "
-        f"{short(4 * k['warps_per_scheduler'])} resident warps: one warp does all the work",
+        f"with {short(4 * k['warps_per_scheduler'])} resident warps: one warp does all the work",
         "high",
         advice="Distribute the loop over threads and blocks; a guard like `if (i == 0)` makes the kernel "
         "serial.",
