@@ -24,13 +24,15 @@ __all__ = [
     "demo_reports",
     "diagnose",
     "models",
+    "profile",
     "read",
+    "time",
     "workload",
     "write_report",
 ]
 
 if TYPE_CHECKING:
-    from ncukit.api import Report, demo_reports, diagnose, read, write_report
+    from ncukit.api import Report, demo_reports, diagnose, profile, read, time, write_report
     from ncukit.errors import NcukitError
     from ncukit.model import Diagnosis, Kernel, Value
     from ncukit.roofline import models

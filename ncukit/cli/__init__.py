@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ncukit import __version__
-from ncukit.cli import catalog, demo, doctor, metrics, report, schema, show, timeline
+from ncukit.cli import catalog, demo, doctor, metrics, profile, report, schema, show, time, timeline
 from ncukit.errors import NcukitError
 
 app = typer.Typer(
@@ -38,6 +38,7 @@ def root(
     """Read Nsight Compute reports, translate their counters, say what limits the kernel.
 
     \b
+    ncukit profile SCRIPT.py -k NAME   time, trace and measure one kernel, write the report
     ncukit demo                    the main job on a bundled sample, no GPU needed
     ncukit show FILE.ncu-rep       the diagnosis in the terminal
     ncukit report FILE.ncu-rep     the same as one HTML file
@@ -49,7 +50,7 @@ def root(
     """
 
 
-for _module in (report, show, metrics, timeline, catalog, doctor, demo, schema):
+for _module in (profile, time, report, show, metrics, timeline, catalog, doctor, demo, schema):
     _module.register(app)
 
 

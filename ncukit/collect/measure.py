@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ncukit.collect.directory import TIMING, read_json
+from ncukit.collect.options import ProfileOptions
 from ncukit.collect.session import Session, Stop, tool_failure
+from ncukit.collect.target import Target
 from ncukit.errors import ReportError, ToolError
 from ncukit.model.run import Timing
 from ncukit.tools import cuda, host, nvcc
@@ -51,7 +53,7 @@ def compile_source(session: Session) -> None:
             cause = outcome.failure or failure("compile-failed", Context("nvcc"))
             raise Stop(session.failed(record, cause, done))
         session.end(record, done, state="done", files=(session.directory.adopt(beside, PROGRAM),))
-    session.target = replace(session.target, program=(str(program),))
+    session.target = session.target.built(program)
 
 
 def time_cleanly(session: Session) -> None:
@@ -70,10 +72,10 @@ def time_cleanly(session: Session) -> None:
     session.marks = session.timing.marks
 
 
-def timing_command(session_target: Any, options: Any, result: Path) -> tuple[str, ...]:
+def timing_command(target: Target, options: ProfileOptions, result: Path) -> tuple[str, ...]:
     """Return the command of the clean timing: the harness, or the program as it is."""
-    if not session_target.marked:
-        return tuple(session_target.argv)
+    if not target.marked:
+        return target.argv
     extra: list[str] = []
     if not options.l2_flush:
         extra.append("--no-flush")
@@ -81,7 +83,7 @@ def timing_command(session_target: Any, options: Any, result: Path) -> tuple[str
         extra.append("--no-check")
     if options.repeat is not None:
         extra += ["--repeat", str(options.repeat)]
-    return tuple(session_target.child("time", result, *extra))
+    return target.child("time", result, *extra)
 
 
 def _timed(session: Session) -> Timing:

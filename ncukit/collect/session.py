@@ -108,7 +108,8 @@ class Session:
     def begin(self, name: str, command: Sequence[str] = ()) -> StepRecord:
         """Record that a step starts."""
         before = self.run.step(name)
-        shown = tuple(redact(word) for word in command)
+        final, beside = str(self.directory.path), str(self.directory.scratch) if command else ""
+        shown = tuple(redact(word.replace(beside, final) if beside else word) for word in command)
         record = StepRecord(name, "planned", shown, attempts=(before.attempts if before else 0) + 1)
         self.listener.started(name, command)
         return self.put(record)

@@ -56,6 +56,10 @@ class Target:
             *(*params, "--result", str(result), *options, *args),
         )
 
+    def built(self, program: Path) -> Target:
+        """Return this target, compiled to ``program``."""
+        return replace(self, program=(str(program),))
+
     def at(self, params: Mapping[str, str]) -> Target:
         """Return this target at one point of a sweep."""
         return replace(self, params=dict(params))

@@ -7,7 +7,7 @@ markup (templates), arithmetic on counters (normalise, roofline), rules (diagnos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ncukit import __version__
 from ncukit.errors import UsageError
@@ -22,6 +22,9 @@ from ncukit.render.view.quality import quality
 from ncukit.render.view.sections import sections
 from ncukit.render.words import cleaned, shorten
 
+if TYPE_CHECKING:
+    from ncukit.render.run.load import RunPage
+
 __all__ = ["page_view"]
 
 FOOTER = (
@@ -31,11 +34,17 @@ FOOTER = (
 
 
 def page_view(
-    file: ReportFile, diagnoses: Sequence[Diagnosis], *, generated: str, command: str = ""
+    file: ReportFile,
+    diagnoses: Sequence[Diagnosis],
+    *,
+    generated: str,
+    command: str = "",
+    run: RunPage | None = None,
 ) -> dict[str, Any]:
     """Return the view of a report's page: one launch in full, or all launches of the file.
 
-    ``generated`` is the time to print, ``command`` the command line that made the page.
+    ``generated`` is the time to print, ``command`` the command line that made the page; ``run`` adds to the
+    page of one launch what the run around it knows.
 
     Raises:
         UsageError: there is no launch to show.
@@ -43,7 +52,7 @@ def page_view(
     if not diagnoses:
         raise UsageError("there is no launch to show", "the report or the selection is empty")
     if len(diagnoses) == 1:
-        view = _launch_page(file, diagnoses[0])
+        view = _launch_page(file, diagnoses[0], run)
     else:
         from ncukit.render.view.many import many_page
 
@@ -58,16 +67,25 @@ def page_view(
         "warnings": list(file.warnings),
         "footer": FOOTER,
     }  # fmt: skip
+    if run is not None:
+        from ncukit.render.run.parts import provenance_rows
+
+        view["provenance"] = provenance_rows(run, view["provenance"])
     result: dict[str, Any] = cleaned(view)
     return result
 
 
-def _launch_page(file: ReportFile, diagnosis: Diagnosis) -> dict[str, Any]:
+def _launch_page(file: ReportFile, diagnosis: Diagnosis, run: RunPage | None) -> dict[str, Any]:
     kernel = diagnosis.kernel
     tips = Tips()
     cells = Cells(kernel, tips)
     parts, figures = _one(cells, diagnosis, file)
-    return {
+    added: dict[str, Any] = {}
+    if run is not None:
+        from ncukit.render.run.launch import add_run
+
+        parts, added = add_run(run, cells, parts)
+    view = {
         "kind": "launch",
         "title": f"{shorten(kernel.name, 80)} on {kernel.gpu or 'unknown GPU'}, ncukit report",
         "brand": head.brand(file, kernel),
@@ -76,13 +94,13 @@ def _launch_page(file: ReportFile, diagnosis: Diagnosis) -> dict[str, Any]:
         "contents": [
             {"to": f"kernel-{cells.launch}{anchor}", "text": text}
             for anchor, text, key in CONTENTS
-            if key in parts
+            if key in parts or key in added
         ],
         "kernel": parts,
         "metrics": all_metrics(cells),
-        "tips": tips.as_dict(),
         "figures": figures,
-    }  # fmt: skip
+    } | added  # fmt: skip
+    return view | {"tips": tips.as_dict()}
 
 
 CONTENTS = (
@@ -94,6 +112,7 @@ CONTENTS = (
     ("-memory", "Memory", "memory"),
     ("-stalls", "Why warps wait", "stalls"),
     ("-timeline", "Timeline", "n"),
+    ("-run", "The run", "run"),
     ("-ncu", "Nsight Compute", "opinion"),
     ("-provenance", "Provenance", "n"),
 )

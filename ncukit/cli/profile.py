@@ -1,0 +1,234 @@
+"""``ncukit profile``: the whole flow, from a script to a report."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ncukit.cli.output import complain, printable, warn
+from ncukit.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncukit.collect.carry import Carried
+    from ncukit.collect.options import ProfileOptions
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TARGET [-- ARGS]...", help="A .py or .cu file, or after -- any command."),
+]
+Kernel = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        "-k",
+        metavar="NAME",
+        help="A workload or function of the script, else a GPU kernel's name.",
+    ),
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the workload; A,B,C sweeps."),
+]
+Tool = Annotated[str | None, typer.Option(metavar="PATH", help="Use this one instead of the one found.")]
+Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="Stop a step after this long.")]
+Flush = Annotated[
+    bool, typer.Option("--l2-flush/--no-l2-flush", help="Flush the L2 before every timed call.")
+]
+SkipCheck = Annotated[bool, typer.Option("--skip-check", help="Do not compare with the reference.")]
+Repeat = Annotated[
+    int | None, typer.Option(metavar="N", help="Timed samples; default: what fits into a second.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
+Env = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="NAME", help="Pass this variable on although it looks like a secret."),
+]
+CleanEnv = Annotated[bool, typer.Option("--clean-env", help="Pass on only variables that the tools need.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command()(profile)
+
+
+def profile(
+    target: Words = None,
+    kernel: Kernel = None,
+    gpu_kernel: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="Only GPU kernels of this name: a part, a glob, or regex:RE."),
+    ] = None,
+    param: Params = None,
+    preset: Annotated[
+        str, typer.Option(metavar="quick|standard|full", help="How many counters ncu collects.")
+    ] = "standard",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="RUNDIR", help="Folder of the run, a new one.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUNDIR", help="Go on with a run that was broken off.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every command that would run; run none.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the record of the run (ncukit.run/1).")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    skip_time: Annotated[bool, typer.Option("--skip-time", help="No clean timing.")] = False,
+    skip_nsys: Annotated[bool, typer.Option("--skip-nsys", help="No timeline.")] = False,
+    skip_ncu: Annotated[bool, typer.Option("--skip-ncu", help="No counters.")] = False,
+    skip_check: SkipCheck = False,
+    l2_flush: Flush = True,
+    repeat: Repeat = None,
+    timeout: Timeout = 1800.0,
+    clock_control: Annotated[
+        str, typer.Option(metavar="base|none", help="Whether ncu locks the clocks.")
+    ] = "base",
+    cache_control: Annotated[
+        str, typer.Option(metavar="all|none", help="Whether ncu flushes caches before each pass.")
+    ] = "all",
+    replay_mode: Annotated[
+        str, typer.Option(metavar="kernel|application", help="What ncu repeats for each pass.")
+    ] = "kernel",
+    graph_profiling: Annotated[
+        str, typer.Option(metavar="node|graph", help="Kernels of CUDA graphs one by one, or graphs whole.")
+    ] = "node",
+    allow_collective: Annotated[
+        bool, typer.Option("--allow-collective", help="Let the launch be one that waits for other GPUs.")
+    ] = False,
+    arch: Annotated[str, typer.Option(metavar="ARCH", help="For .cu files: native, sm_90, ...")] = "native",
+    python: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The interpreter of the script; default: this one.")
+    ] = None,
+    env: Env = None,
+    clean_env: CleanEnv = False,
+    ncu: Tool = None,
+    nsys: Tool = None,
+    nvcc: Tool = None,
+    quiet: Quiet = False,
+) -> None:
+    """Time one kernel cleanly, trace it, measure one launch of it, and write the report.
+
+    \b
+    ncukit profile my_kernel.py --kernel gemm
+    ncukit profile my_kernel.py --kernel gemm --param m=1024,2048,4096
+    ncukit profile reduce.cu --arch sm_90
+    ncukit profile --gpu-kernel "regex:^gemm" -- python train.py --steps 10
+    ncukit profile my_kernel.py --kernel gemm --dry-run
+    ncukit profile --resume reports/gemm-H100-20260101T120000Z
+
+    Ends with 5 where a part is missing (the page says which), with 3 where nothing of the GPU was seen.
+    """
+    from ncukit.collect.options import ProfileOptions, sweep
+
+    tools = {"ncu": ncu, "nsys": nsys, "nvcc": nvcc, "python": python}
+    given: dict[str, Any] = {
+        "kernel": kernel,
+        "gpu_kernel": gpu_kernel,
+        "params": sweep(param or []),
+        "preset": preset,
+        "skip_time": skip_time,
+        "skip_nsys": skip_nsys,
+        "skip_ncu": skip_ncu,
+        "skip_check": skip_check,
+        "l2_flush": l2_flush,
+        "repeat": repeat,
+        "timeout": timeout,
+        "clock_control": clock_control,
+        "cache_control": cache_control,
+        "replay_mode": replay_mode,
+        "graph_profiling": graph_profiling,
+        "allow_collective": allow_collective,
+        "arch": arch,
+        "env": tuple(env or ()),
+        "clean_env": clean_env,
+        "tools": {name: path for name, path in tools.items() if path},
+    }
+    options = ProfileOptions(**given)
+    words = target or []
+    if resume is not None:
+        if output is not None:
+            raise UsageError("--resume goes on where the run is", "leave -o out")
+        words, options = _recorded(resume, words, options)
+    if dry_run:
+        _print_plan(words, options, output, json=json)
+        return
+    from ncukit import api
+    from ncukit.cli.progress import Teller
+
+    with Teller(quiet=quiet) as teller:
+        carried = api.profile(words, options=options, output=output, resume=resume, listener=teller)
+    _tell(carried, json=json, open_=open_)
+
+
+def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[list[str], ProfileOptions]:
+    """Return target and options of a run; what is given beside --resume is what it must have been."""
+    from ncukit.collect.directory import read_record
+    from ncukit.collect.options import ProfileOptions
+
+    run = read_record(path)
+    recorded = ProfileOptions.from_dict(run.options)
+    default = ProfileOptions()
+    plain = all(
+        getattr(options, name) == getattr(default, name)
+        for name in ProfileOptions.__dataclass_fields__
+        if name != "timeout"
+    )
+    target = run.target
+    source = target.get("source")
+    known = [source, *target["args"]] if source else [*target["program"], *target["args"]]
+    if options.timeout != default.timeout or plain:
+        from dataclasses import replace
+
+        chosen = recorded if plain else options
+        return words or known, replace(chosen, timeout=options.timeout)
+    return words or known, options
+
+
+def _print_plan(words: list[str], options: ProfileOptions, output: Path | None, *, json: bool) -> None:
+    from ncukit.collect.plan import plan
+    from ncukit.collect.target import resolve
+
+    target = resolve(words, options)
+    planned = [
+        (point, step) for point in options.points for step in plan(target.at(point), options, output=output)
+    ]
+    if json:
+        from json import dumps
+
+        rows = [
+            {"step": step.step, "command": list(step.command), "note": step.note, "params": point}
+            for point, step in planned
+        ]
+        print(dumps(rows, ensure_ascii=False))
+        return
+    print(f"# {printable(target.meaning)}")
+    for point, step in planned:
+        at = f" [{', '.join(f'{k}={v}' for k, v in point.items())}]" if len(options.points) > 1 else ""
+        print(f"# {step.step}{at}{': ' if step.note else ''}{printable(step.note)}")
+        if step.command:
+            print(shlex.join(step.command))
+
+
+def _tell(carried: Carried, *, json: bool, open_: bool) -> None:
+    """Print what a run came to, and end with its exit code."""
+    from ncukit.collect.directory import PAGE
+
+    page = carried.directory / PAGE
+    made = page.is_file() and carried.evidence
+    if json:
+        from json import dumps
+
+        extra = {"directory": str(carried.directory), "page": str(page) if made else None}
+        print(dumps({**carried.run.as_dict(), **extra}, ensure_ascii=False, allow_nan=False))
+    else:
+        print(printable(str(page if made else carried.directory)))
+    if open_ and made:
+        typer.launch(page.resolve().as_uri())
+    if carried.failure is not None:
+        others = [step.failure for step in carried.run.steps if step.failure is not None]
+        warn(str(other["message"]) for other in others if other["message"] != carried.failure.message)
+        complain(carried.failure.error())
+        raise typer.Exit(5 if made else 3)

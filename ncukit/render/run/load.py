@@ -1,0 +1,129 @@
+"""Everything that a run directory holds, read and judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ncukit.collect.directory import EXPORT, PROFILE, TIMING, TORCH_TRACE, TRACE, read_json, read_record
+from ncukit.diagnose import diagnose
+from ncukit.diagnose.isolate import launch_for_ncu, region
+from ncukit.diagnose.timeline import describe
+from ncukit.diagnose.timeline.names import kernel_kind
+from ncukit.diagnose.timeline.scope import Scope
+from ncukit.errors import ReportError, UsageError
+from ncukit.model import Diagnosis, ReportFile
+from ncukit.model.run import Run, Timing
+from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.model.work import WorkModel
+from ncukit.normalise import normalise, wanted
+from ncukit.read.nsys import read_export
+from ncukit.read.report import Source
+from ncukit.read.torch_trace import read_torch_trace
+from ncukit.render.timeline.strip import strip
+from ncukit.roofline import place
+from ncukit.roofline.models import compare
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """A run with what it found: any of its parts may be missing."""
+
+    path: Path
+    run: Run
+    timing: Timing | None = None
+    timeline: Timeline | None = None
+    strip: Mapping[str, Any] | None = None
+    choice: LaunchChoice | None = None
+    why_no_choice: str = ""
+    file: ReportFile | None = None
+    diagnosis: Diagnosis | None = None
+
+    @property
+    def tracer(self) -> str:
+        """The tool that recorded the timeline."""
+        return "torch" if self.timeline is not None and self.timeline.file.format == "torch" else "nsys"
+
+    @property
+    def model(self) -> WorkModel | None:
+        """The analytic model that the case gave."""
+        return model_of(self.timing)
+
+
+def load(path: Path, run: Run | None = None) -> RunPage:
+    """Read the run in the directory ``path``; ``run`` is its record, if it is known already.
+
+    Raises:
+        ReportError: there is no run, or one of its files is damaged.
+    """
+    record = read_record(path) if run is None else run
+    page = RunPage(path, record)
+    if (path / TIMING).is_file():
+        page = replace(page, timing=_timing(path / TIMING))
+    if (scope := _scope(path)) is not None:
+        timeline = describe(scope)
+        lanes = strip(scope, timeline.main_device) if timeline.main_device is not None else None
+        page = replace(page, timeline=timeline, strip=lanes, **_choice(scope, record))
+    if (path / PROFILE).is_file():
+        file, diagnosis = _diagnosis(path / PROFILE, page)
+        page = replace(page, file=file, diagnosis=diagnosis)
+    return page
+
+
+def model_of(timing: Timing | None) -> WorkModel | None:
+    """Return the analytic model of a timed case; one that the script made itself in another form is none."""
+    if timing is None or not timing.model:
+        return None
+    try:
+        return WorkModel.from_dict(timing.model)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _timing(file: Path) -> Timing:
+    try:
+        return Timing.from_dict(read_json(file))
+    except (KeyError, TypeError) as error:
+        raise ReportError(file, f"{file} is damaged: {error}", "profile again") from error
+
+
+def _scope(path: Path) -> Scope | None:
+    if (path / TORCH_TRACE).is_file():
+        return region(read_torch_trace(path / TORCH_TRACE))[0]
+    if (path / EXPORT).is_file():
+        return region(read_export(path / EXPORT, path / TRACE, "nsys-rep"))[0]
+    return None
+
+
+def _choice(scope: Scope, run: Run) -> dict[str, Any]:
+    try:
+        chosen = launch_for_ncu(
+            scope.trace, run.target.get("pattern"), bool(run.options.get("allow_collective"))
+        )
+    except UsageError as error:
+        return {"why_no_choice": f"{error.message}. {error.hint}"}
+    return {"choice": chosen.choice}
+
+
+def _diagnosis(report: Path, page: RunPage) -> tuple[ReportFile, Diagnosis]:
+    source = Source(report)
+    index = page.run.isolation.index if page.run.isolation is not None else 0
+    raws = list(source.launches(wanted(rules=True, details=True)))
+    kernel = normalise(raws[min(index, len(raws) - 1)], str(report))
+    roofline = place(kernel)
+    if (model := page.model) is not None:
+        checks = compare(model, kernel, launches=_launches_per_call(page))
+        roofline = replace(roofline, checks=(*roofline.checks, *checks))
+    return source.described(len(raws)), diagnose(kernel, roofline)
+
+
+def _launches_per_call(page: RunPage) -> int:
+    """Return how many computing kernels one call of the region launches, 1 where that is not known."""
+    step = page.run.step("timeline")
+    if page.timeline is None or step is None or "--calls" not in step.command:
+        return 1
+    calls = int(step.command[step.command.index("--calls") + 1])
+    launches = sum(k.launches.n for k in page.timeline.kernels if kernel_kind(k.name) == "compute")
+    return max(1, round(launches / calls))
