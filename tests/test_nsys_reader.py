@@ -79,6 +79,16 @@ def test_ranges_read_alike_whatever_the_name_of_their_table(tmp_path: Path, tabl
     assert ranges_of(path) == [("outer", 0, 5000, 59), ("inner", 10, 900, 60)]
 
 
+def test_of_several_versions_of_a_table_the_newest_is_read(tmp_path: Path) -> None:
+    builder = one_kernel()
+    builder.nvtx("old", 0, 5000)
+    path = builder.write(tmp_path / "t.sqlite", renamed={"NVTX_EVENTS": "NVTX_EVENTS_V2"})
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE NVTX_EVENTS_V10 AS SELECT * FROM NVTX_EVENTS_V2")
+        db.execute("UPDATE NVTX_EVENTS_V10 SET text = 'new'")
+    assert [name for name, *_ in ranges_of(path)] == ["new"]
+
+
 @pytest.mark.parametrize("registered", [True, False], ids=["textId", "inline"])
 @pytest.mark.parametrize("column", ["textId", "text", None])
 def test_the_text_of_a_range_stands_in_the_row_or_in_the_string_table(

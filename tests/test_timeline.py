@@ -15,7 +15,7 @@ from ncukit.diagnose.timeline import Request, analyse, choose_launch, in_range, 
 from ncukit.diagnose.timeline.causes import CAUSES
 from ncukit.diagnose.timeline.intervals import Times, lengths_by, union
 from ncukit.diagnose.timeline.kernels import steady
-from ncukit.diagnose.timeline.region import UNDECIDABLE
+from ncukit.diagnose.timeline.region import UNDECIDABLE, limit
 from ncukit.diagnose.timeline.statistics import spread, spreads_by
 from ncukit.errors import UsageError
 from ncukit.model.timeline import LaunchChoice, Timeline
@@ -673,6 +673,25 @@ def test_one_gap_that_holds_most_of_the_empty_time_weakens_the_verdict(analysed:
     assert region.cls == "input-bound"
     assert region.confidence == "low"
     assert region.against[0].metric == "longest_gap"
+
+
+@pytest.mark.parametrize(
+    ("shares", "cause"),
+    [
+        ({"kernel": 80, "launch": 20}, "kernel"),
+        ({"kernel": 79, "launch": 21}, "launch"),
+        ({"kernel": 70, "launch": 19, "input": 11}, "kernel"),
+        ({"kernel": 55, "launch": 15, "setup": 30}, "kernel"),
+        ({"kernel": 45, "launch": 15, "input": 14, "transfer": 13, "allocator": 13}, "launch"),
+        ({"kernel": 40, "launch": 25, "setup": 35}, "setup"),
+        ({"kernel": 10, "launch": 30, "setup": 60}, "setup"),
+        ({"kernel": 45, "transfer": 30, "setup": 25}, "transfer"),
+        ({"kernel": 30, "communication": 70}, "communication"),
+        ({"kernel": 0, "foreign": 90, "launch": 10}, "foreign"),
+    ],
+)
+def test_kernels_limit_from_80_percent_up_other_causes_from_20(shares: dict[str, float], cause: str) -> None:
+    assert limit(dict.fromkeys(CAUSES, 0.0) | shares) == cause
 
 
 def test_what_one_trace_cannot_decide_is_said_not_guessed(analysed: Analysed) -> None:

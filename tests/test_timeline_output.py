@@ -22,6 +22,8 @@ from ncukit.diagnose.timeline import analyse, choose_launch, describe, in_range,
 from ncukit.errors import UsageError
 from ncukit.model import Kernel
 from ncukit.read.nsys import open_trace
+from ncukit.render import html
+from ncukit.render.cells import Tips
 from ncukit.render.schemas import text as schema_text
 from ncukit.render.timeline.html import write_timeline
 from ncukit.render.timeline.json import timeline_data
@@ -227,6 +229,9 @@ def test_a_long_trace_is_merged_and_a_part_of_it_is_there_in_full(tmp_path: Path
     assert start < 2000 * MS < start + length
     assert {lane["resolution"] for lane in found["detail"]["lanes"]} == {0}
     assert len(json.dumps(found)) < 250_000
+    for lane in found["lanes"]:
+        for long, n in zip(lane["items"][1::5], lane["items"][3::5], strict=True):
+            assert n == 1 or long < 2 * lane["resolution"]  # or gaps would vanish in one long bar
 
 
 # ---- the part of a kernel's page ------------------------------------------------------------------------
@@ -258,6 +263,23 @@ def test_kernel_efficiency_and_busy_share_stand_apart(tmp_path: Path) -> None:
     said = "".join(str(next(iter(part.values()))) for part in section["region"])
     assert said.startswith("Region: launch-bound.")
     assert "never combined" in json.dumps(section["both_note"])
+
+
+def test_the_section_of_a_kernels_page_renders_with_its_strip(trace_file: Path) -> None:
+    trace = open_trace(trace_file)
+    scope = whole(trace)
+    timeline = describe(scope)
+    tips = Tips()
+    section = timeline_section(timeline, measured(), strip(scope, 0), tips)
+    parts = html._environment().get_template("parts/timeline.html").module
+    page = parts.section(section, "kernel-1-timeline") + parts.assets()
+    assert 'id="kernel-1-timeline"' in page
+    assert "Kernel efficiency" in page
+    assert 'class="strip"' in page
+    assert "createElementNS" in page
+    keys = set(re.findall(r'data-t="0/([^"]+)"', page))
+    assert keys
+    assert keys <= tips.as_dict()["k"]["0"].keys()
 
 
 def test_spaces_in_names_do_not_part_a_kernel_from_itself(trace_file: Path) -> None:

@@ -240,15 +240,6 @@ def counters(db: Database) -> tuple[CounterSeries, ...]:
     )
 
 
-def labels(db: Database, base: str) -> dict[int, str]:
-    """Return an enumeration of the export, id to label, {} where it is absent."""
-    table = db.table(base)
-    if table is None or not db.has(table, "id", "label"):
-        return {}
-    rows_ = db.query(f'SELECT id, label FROM "{table}" WHERE id IS NOT NULL')
-    return {int(id): str(label) for id, label in rows_}
-
-
 def pairs(db: Database, base: str, key: str, value: str) -> Iterable[tuple[int, Any]]:
     """Yield two columns of table ``base``, nothing where it or a column is absent."""
     table = db.table(base)

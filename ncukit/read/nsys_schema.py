@@ -149,7 +149,7 @@ class Database:
             ReportFormatError: the schema's major number is unknown, and ``force`` is not set.
         """
         said = self.metadata()
-        schema = said.get("EXPORT_SCHEMA_VERSION")
+        schema = said.get("EXPORT_SCHEMA_VERSION") or None
         tool = said.get("EXPORT_PRODUCT_VERSION")
         if schema is not None and schema.split(".")[0] not in KNOWN_MAJORS and not force:
             raise ReportFormatError(

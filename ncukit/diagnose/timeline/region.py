@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncukit.diagnose.timeline.causes import Causes
@@ -70,7 +71,7 @@ def classify(facts: Facts) -> Region:
     """
     causes = facts.causes
     shares = {name: causes.share(name) for name in causes.time}
-    cause = _limit(shares)
+    cause = limit(shares)
     cls = "kernel-bound" if cause == "kernel" else CLASSES.get(cause, "undetermined")
     share = shares[cause]
     lost = causes.time[cause]
@@ -99,7 +100,13 @@ def classify(facts: Facts) -> Region:
     )
 
 
-def _limit(shares: dict[str, float]) -> str:
+def limit(shares: Mapping[str, float]) -> str:
+    """Return the cause that limits a region with these ``shares`` [%] of its time.
+
+    >>> limit({"kernel": 16.7, "launch": 83.3, "transfer": 0, "communication": 0, "synchronisation": 0,
+    ...        "input": 0, "allocator": 0, "setup": 0})
+    'launch'
+    """
     if shares["kernel"] >= KERNEL_BOUND:
         return "kernel"
     known = max(CLASSES, key=lambda name: shares[name])
