@@ -74,7 +74,7 @@ def judge(id: str, sides: Sides) -> Judged:
 
 
 def reading_of(id: str) -> tuple[str, str]:
-    """Return why a change of ``id`` is neither good nor bad ("": it is), and what must be the same for one."""
+    """Return why a change of ``id`` is neither good nor bad (else ""), and what must be the same first."""
     data = _data()
     why = next((why for pattern, why in data["no_reading"].items() if fnmatchcase(id, pattern)), "")
     same = next((same for pattern, same in data["reading_if_same"].items() if fnmatchcase(id, pattern)), "")

@@ -1,7 +1,7 @@
 """How much of a change in duration goes with each row: three accounts, each with its own words.
 
-*Issue*: duration = instructions x warp cycles per instruction / (active warps x schedulers x SMs x active share
-x clock).  The logarithm of the duration changes by the sum of the terms' logarithms, so each term has a
+*Issue*: duration = instructions x warp cycles per instruction / (active warps x schedulers x SMs x active
+share x clock).  The logarithm of the duration changes by the sum of the terms' logarithms, so each term has a
 share and the shares add up to what the counters measure.  The warp cycles are the sum of the stall reasons,
 which get their parts by the logarithmic mean (LMDI; B. W. Ang, Energy Policy 32, 2004): no rest remains.
 

@@ -130,11 +130,11 @@ def _tool(base: Side, other: Side) -> Fact:
 
 
 def _collected(sides: Sides, rows: Mapping[str, Row]) -> Fact:
-    lacks = [
-        [name for id, name in GROUPS if not getattr(rows[id], side).known] for side in ("base", "other")
-    ]
+    lacks = [[name for id, name in GROUPS if not getattr(rows[id], side).known] for side in ("base", "other")]
     only = [[name for name in lacks[i] if name not in lacks[1 - i]] for i in (0, 1)]
-    words = [f"{side} lacks {listed(names)}" for side, names in zip(("base", "other"), only, strict=True) if names]
+    words = [
+        f"{side} lacks {listed(names)}" for side, names in zip(("base", "other"), only, strict=True) if names
+    ]
     passes = [k.number("replay_passes") for k in (sides.base, sides.other)]
     count = " and ".join("unknown" if n is None else f"{n:.0f}" for n in passes)
     both = [name for name in lacks[0] if name in lacks[1]]
@@ -146,7 +146,9 @@ def _collected(sides: Sides, rows: Mapping[str, Row]) -> Fact:
     if sections[0] != sections[1] and all(sections):
         text = f"{len(sections[0])} and {len(sections[1])} sections, the same groups of counters.{tail}"
         return Fact("collected", "Collected", "ok", "alike", f"{text} Passes: {count}.")
-    return Fact("collected", "Collected", "ok", "same", f"The same groups of counters.{tail} Passes: {count}.")
+    return Fact(
+        "collected", "Collected", "ok", "same", f"The same groups of counters.{tail} Passes: {count}."
+    )
 
 
 def _shape(rows: Mapping[str, Row]) -> Fact:
@@ -156,7 +158,9 @@ def _shape(rows: Mapping[str, Row]) -> Fact:
     )  # fmt: skip
     known = [(rows[id], words) for id, words in named if rows[id].base.known and rows[id].other.known]
     if not known:
-        return Fact("shape", "Shape", "no", "unknown", "The launch configuration is not recorded on both sides.")
+        return Fact(
+            "shape", "Shape", "no", "unknown", "The launch configuration is not recorded on both sides."
+        )
     parts = []
     for row, words in known:
         a, b = (f"{float(v):,.0f}" for v in (row.base.value, row.other.value) if v is not None)
@@ -183,7 +187,9 @@ def _work(sides: Sides, rows: Mapping[str, Row]) -> Fact:
             continue  # other code for another architecture says nothing about the work
         status = "warn" if status == "warn" or not same else "ok"
     if not words:
-        return Fact("work", "Work", "no", "unknown", "Neither FLOPs nor instructions are known on both sides.")
+        return Fact(
+            "work", "Work", "no", "unknown", "Neither FLOPs nor instructions are known on both sides."
+        )
     word = {"ok": "same", "warn": "differs", "no": "unknown"}[status]
     return Fact("work", "Work", status, word, ", ".join(words) + ".")  # type: ignore[arg-type]
 
@@ -213,7 +219,9 @@ def _spread(match: Match) -> Fact:
     for side, sample in (("base", a), ("other", b)):
         ends = sample.spread.get("kernel_duration")
         if ends is not None:
-            parts.append(f"{side} {short(ends[0], 's')} to {short(ends[1], 's')} over {sample.repeats} repeats")
+            parts.append(
+                f"{side} {short(ends[0], 's')} to {short(ends[1], 's')} over {sample.repeats} repeats"
+            )
         else:
             parts.append(f"{side} one measurement")
     text = "; ".join(parts).capitalize() + "."
@@ -227,5 +235,5 @@ def _peers(sides: Sides) -> Fact | None:
     """Return the fact that a kernel which talks to other GPUs cannot be judged by its own counters."""
     if all(kernel_kind(k.demangled or k.name) != "collective" for k in (sides.base, sides.other)):
         return None
-    text = "The kernel communicates with other GPUs: its time includes waiting for them, and low shares of peak say nothing."
+    text = "It communicates with other GPUs: its time includes waiting for them, so low shares say nothing."
     return Fact("peers", "Peers", "warn", "waiting included", text)

@@ -9,7 +9,7 @@ from ncukit.model import Kernel
 from ncukit.model.comparison import Sample
 
 FLOOR, FLOOR_POINTS = 2.0, 1.0
-"""[%] and [points] below which one pass each shows no change: such passes of one kernel differ by about that."""
+"""[%] and [points] below which one pass each shows no change: two passes of one kernel differ by that."""
 
 SHORT = 10e-6
 """[s] Launches under this have noisy clocks and shares (METRICS, trap 1)."""
@@ -37,7 +37,7 @@ def settled(id: str) -> bool:
 
 
 def noise(id: str, base: Sample, other: Sample) -> tuple[float, str]:
-    """Return what a change of ``id`` must exceed, in percent of the base or in points, and where that is from.
+    """Return what a change of ``id`` must exceed [% of the base, or points], and where that is from.
 
     The spread is the whole range of the repeats of one side, relative to its value; the larger side counts.
     """

@@ -34,7 +34,7 @@ def read(rows: Mapping[str, Row]) -> dict[str, Row]:
 
 
 def per(base: Kernel, other: Kernel, elements: tuple[float | None, float | None]) -> tuple[Per, ...]:
-    """Return quantities per FLOP, per byte, per thread and, where their number is given, per output element."""
+    """Return quantities per FLOP, byte, thread and, where their number is given, output element."""
     found = []
     divisors = [(name, base.number(id), other.number(id)) for id, name in PER]
     for name, a, b in [*divisors, (ELEMENT, *elements)]:

@@ -46,7 +46,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Sample:
-    """One kernel as one side measured it: the repeat with the median duration, and how far the repeats spread.
+    """One kernel as one side measured it: the repeat of median duration, and how far all spread.
 
     ``launches`` are positions from 1; ``spread`` holds the smallest and largest value of each metric, where
     there are repeats; ``same_work`` is None where the work of the repeats is not known.

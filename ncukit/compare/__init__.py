@@ -1,0 +1,88 @@
+"""Kernel against kernel, version against version, GPU against GPU; and gates on what changed.
+
+`side` reads what is compared, `samples` puts repeats together, `match` pairs, `rows` and `comparable` put the
+metrics side by side, `explain` says what goes with the change in time, `summary` says it in words, `gates`
+decides.  Not here: drawing, printing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ncukit.compare.comparable import Sides
+from ncukit.compare.explain import explain
+from ncukit.compare.facts import facts
+from ncukit.compare.match import Match, Steering, match
+from ncukit.compare.predict import predictions
+from ncukit.compare.rows import per, read, rows
+from ncukit.compare.summary import summarise
+from ncukit.compare.timing import clean_row
+from ncukit.model.comparison import Against, Comparison, Pair, Row, Side
+
+__all__ = ["compare"]
+
+
+def compare(
+    base: Side,
+    others: Sequence[Side],
+    *,
+    steering: Steering | None = None,
+    elements: tuple[float | None, ...] = (),
+) -> Comparison:
+    """Return ``base`` against each of ``others``.
+
+    ``elements`` holds the number of output elements of the base and of each other side; a single number holds
+    for all.
+
+    Raises:
+        UsageError: ``steering`` names what is not there.
+    """
+    counts = elements if len(elements) != 1 else elements * (1 + len(others))
+    counts = (*counts, *(None,) * (1 + len(others) - len(counts)))
+    return Comparison(
+        base,
+        tuple(
+            _against(base, other, steering, (counts[0], count))
+            for other, count in zip(others, counts[1:], strict=False)
+        ),
+    )
+
+
+def _against(
+    base: Side, other: Side, steering: Steering | None, elements: tuple[float | None, float | None]
+) -> Against:
+    found, only_base, only_other = match(base.samples, other.samples, steering)
+    clean = clean_row(base, other)
+    whole = clean if len(found) == 1 else None  # a clean time of several kernels says nothing of one
+    pairs = [_pair(m, base, other, whole, elements) for m in found]
+    pairs.sort(key=lambda pair: -_cost(pair))
+    return Against(other, tuple(pairs), tuple(only_base), tuple(only_other), clean)
+
+
+def _pair(
+    found: Match, base: Side, other: Side, clean: Row | None, elements: tuple[float | None, float | None]
+) -> Pair:
+    sides = Sides(found.base.kernel, found.other.kernel)
+    table = read(rows(found.base, found.other, sides))
+    accounts = explain(table, sides.base, sides.other)
+    for id, (share, words) in accounts.items():
+        table[id] = replace(table[id], explains=share, account=words)
+    known = facts(found, sides, table, base, other)
+    return Pair(
+        found.base,
+        found.other,
+        found.by,
+        tuple(table.values()),
+        per(sides.base, sides.other, elements),
+        known,
+        summarise(found, sides, table, known, clean),
+        predictions(found.base.diagnosis.verdict.experiment, table, sides, clean),
+        sides.same_gpu,
+    )
+
+
+def _cost(pair: Pair) -> float:
+    """Return how much the duration of a pair changed [s], for their order; an unknown one counts as none."""
+    base, other = pair.base.duration, pair.other.duration
+    return abs(other - base) if base is not None and other is not None else 0.0

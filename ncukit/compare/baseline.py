@@ -1,0 +1,272 @@
+"""Named baselines: neutral metrics of a report as a small JSON file that belongs into the repository.
+
+Schema ``ncukit.baseline/1``.  A baseline holds what a comparison needs: every metric with its
+quality and the names of its raw counters, reasons for what is unknown, the spread of repeats, the verdict in
+brief.  It does not hold raw values, rules, source or SASS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ncukit.catalog import load
+from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound, UsageError
+from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Value, Verdict
+from ncukit.model.comparison import Recorded, Sample, Side
+from ncukit.model.run import Timing
+from ncukit.roofline import place
+
+SCHEMA = "ncukit.baseline/1"
+FOLDER = Path(".ncukit/baselines")
+"""Where baselines lie, from the folder of ncukit.toml or else of the repository."""
+PREFIX = "baseline:"
+DIGITS = 9
+"""Significant digits that are kept."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """Return the file of baseline ``name``.
+
+    Raises:
+        UsageError: that is no name for a baseline.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name for a baseline", "use letters, digits, dots, dashes and underscores"
+        )
+    return folder / f"{name}.json"
+
+
+def exists(folder: Path, name: str) -> bool:
+    """Return whether there is a baseline ``name``."""
+    return bool(_NAME.fullmatch(name)) and (folder / f"{name}.json").is_file()
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names of all baselines."""
+    return sorted(path.stem for path in folder.glob("*.json"))
+
+
+def write(folder: Path, name: str, side: Side, *, created: str, force: bool = False) -> Path:
+    """Write ``side`` as baseline ``name`` and return the file, which appears only when whole.
+
+    Raises:
+        UsageError: it exists and ``force`` is not set, the name is no name, or the file cannot be written.
+    """
+    path = path_of(folder, name)
+    if path.exists() and not force:
+        raise UsageError(f"the baseline {name} exists already", "use --force to replace it")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text(name, side, created=created), encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}", "give another place with --folder"
+        ) from error
+    return path
+
+
+def text(name: str, side: Side, *, created: str) -> str:
+    """Return a baseline as JSON, one metric a line, so that a change of it reads well in a diff."""
+    words = _Words()
+    kernels = [_kernel(sample, words) for sample in side.samples]
+    head = {
+        "schema": SCHEMA,
+        "name": name,
+        "created": created,
+        "files": [{"name": Path(f.path).name, "size": f.size, "sha256": f.sha256} for f in side.files],
+        "launches": side.launches,
+        "recorded": {k: v for k, v in vars(side.recorded).items() if v is not None and k != "command"},
+        "timing": None if side.timing is None else _timing(side.timing),
+        "sources": words.list,
+    }
+    lines = [f" {_encode(key)}: {_encode(value)},\n" for key, value in head.items()]
+    return "{\n" + "".join(lines) + ' "kernels": [\n' + ",\n".join(kernels) + "\n ]\n}\n"
+
+
+def read(folder: Path, name: str, keep: Callable[[Kernel], bool] = lambda kernel: True) -> Side:
+    """Return baseline ``name`` as a side of a comparison.
+
+    Raises:
+        ReportNotFound: there is none of that name.
+        ReportFormatError: its file is damaged or of a later version.
+    """
+    path = path_of(folder, name)
+    if not path.is_file():
+        known = names(folder)
+        hint = f"there is: {', '.join(known)}" if known else f"`ncukit baseline set {name} FILE` makes it"
+        raise ReportNotFound(path, f"there is no baseline {name!r}", hint)
+    return read_file(path, keep)
+
+
+def read_file(path: Path, keep: Callable[[Kernel], bool] = lambda kernel: True) -> Side:
+    """Return the baseline in the file ``path`` as a side of a comparison.
+
+    Raises:
+        ReportFormatError: it is no baseline, or damaged.
+        ReportEmpty: it holds no launch that ``keep`` wants.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA}")
+        side = _side(data)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ReportFormatError(
+            path, f"{path} is no baseline: {error}", "make it again with `ncukit baseline set`"
+        ) from error
+    chosen = tuple(sample for sample in side.samples if keep(sample.kernel))
+    if not chosen:
+        raise ReportEmpty(path, f"{path} holds no launch that was asked for", "choose one that it holds")
+    return Side(side.label, "baseline", chosen, side.files, side.launches, side.recorded, side.timing)
+
+
+class _Words:
+    """Names of raw counters, each once, by position."""
+
+    def __init__(self) -> None:
+        self.list: list[str] = []
+        self._at: dict[str, int] = {}
+
+    def at(self, name: str) -> int:
+        if name not in self._at:
+            self._at[name] = len(self.list)
+            self.list.append(name)
+        return self._at[name]
+
+
+def _encode(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _number(value: float | int | str | None) -> float | int | str | None:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _timing(timing: Timing) -> dict[str, Any]:
+    names = ("timer", "n", "median", "iqr", "min", "max")
+    return {name: _number(getattr(timing, name)) for name in names}
+
+
+def _kernel(sample: Sample, words: _Words) -> str:
+    kernel, verdict = sample.kernel, sample.diagnosis.verdict
+    head = {
+        "name": kernel.name,
+        "demangled": kernel.demangled,
+        "index": kernel.index,
+        "launches": list(sample.launches),
+        "repeats": sample.repeats,
+        "same_work": sample.same_work,
+        "nvtx": list(kernel.raw.nvtx),
+        "sections": list(kernel.raw.sections),
+        "failed": kernel.failed,
+        "verdict": {
+            "class": verdict.cls,
+            "limiter": verdict.limiter,
+            "confidence": verdict.confidence,
+            "claim": verdict.claim,
+        },
+        "members": {id: [name for name, _ in members] for id, members in kernel.breakdowns.items()},
+        "signals": {v.id: _number(v.value) for v in kernel.signals.values() if v.number is not None},
+        "unknown": _reasons(kernel.metrics.values()),
+    }
+    lines = [f"   {_encode(key)}: {_encode(value)},\n" for key, value in head.items()]
+    metrics = [
+        f"    {_encode(v.id)}: {_encode(_metric(v, sample, words))}"
+        for v in kernel.metrics.values()
+        if v.known
+    ]
+    return "  {\n" + "".join(lines) + '   "metrics": {\n' + ",\n".join(metrics) + "\n   }\n  }"
+
+
+def _metric(value: Value, sample: Sample, words: _Words) -> list[Any]:
+    """Return value, quality, positions of the raw counters; then, where there is one, spread and doubt."""
+    entry: list[Any] = [_number(value.value), value.quality, [words.at(name) for name in value.sources]]
+    ends = sample.spread.get(value.id)
+    if ends is not None or not value.reliable:
+        entry.append(None if ends is None else [_number(end) for end in ends])
+    if not value.reliable:
+        entry.append(value.reason)
+    return entry
+
+
+def _reasons(values: Iterable[Value]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for value in values:
+        if not value.known:
+            found.setdefault(value.reason or "not collected", []).append(value.id)
+    return found
+
+
+def _side(data: Mapping[str, Any]) -> Side:
+    files = tuple(ReportFile(f["name"], f["size"], f["sha256"]) for f in data["files"])
+    timing = None if data.get("timing") is None else Timing.from_dict(data["timing"])
+    known = Recorded.__dataclass_fields__
+    return Side(
+        f"{PREFIX}{data['name']}",
+        "baseline",
+        tuple(_sample(entry, data["sources"], data["name"]) for entry in data["kernels"]),
+        files,
+        data["launches"],
+        Recorded(**{name: value for name, value in data["recorded"].items() if name in known}),
+        timing,
+    )
+
+
+def _sample(entry: Mapping[str, Any], sources: list[str], name: str) -> Sample:
+    raw = RawKernel(
+        entry["index"],
+        entry["name"],
+        entry["demangled"],
+        "",
+        sections=tuple(entry["sections"]),
+        nvtx=tuple(entry["nvtx"]),
+    )
+    metrics, spread = _metrics(entry, sources)
+    units = {id: metric.unit for id, metric in load().signals.items()}
+    kernel = Kernel(
+        f"{PREFIX}{name}",
+        raw,
+        metrics,
+        {id: Value(id, value, units[id], "derived") for id, value in entry["signals"].items() if id in units},
+        {id: tuple((member, 0.0) for member in members) for id, members in entry["members"].items()},
+        entry["failed"],
+    )
+    said = entry["verdict"]
+    verdict = Verdict(said["class"], said["limiter"], said["confidence"], said["claim"])
+    return Sample(
+        Diagnosis(kernel, place(kernel), verdict),
+        tuple(entry["launches"]),
+        spread,
+        entry["repeats"],
+        entry["same_work"],
+    )
+
+
+def _metrics(
+    entry: Mapping[str, Any], sources: list[str]
+) -> tuple[dict[str, Value], dict[str, tuple[float, float]]]:
+    reasons = {id: reason for reason, ids in entry["unknown"].items() for id in ids}
+    found: dict[str, Value] = {}
+    spread: dict[str, tuple[float, float]] = {}
+    for id, metric in load().metrics.items():
+        if id not in entry["metrics"]:
+            reason = reasons.get(id, "not in the baseline: it is older than this metric")
+            found[id] = Value(id, None, metric.unit, reason=reason)
+            continue
+        value, quality, positions, *rest = entry["metrics"][id]
+        doubt = rest[1] if len(rest) > 1 else None
+        names = tuple(sources[at] for at in positions)
+        found[id] = Value(id, value, metric.unit, quality, names, doubt, doubt is None)
+        if rest and rest[0] is not None:
+            spread[id] = (rest[0][0], rest[0][1])
+    return found, spread

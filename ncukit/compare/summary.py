@@ -1,0 +1,147 @@
+"""What the comparison of two samples says in words: faster or slower, by how much, why, how sure."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from ncukit.compare.comparable import Sides
+from ncukit.compare.facts import verdict_on
+from ncukit.compare.match import Match
+from ncukit.compare.noise import FEW
+from ncukit.compare.spilling import Spilling, spilling
+from ncukit.diagnose.words import sentence, short
+from ncukit.model import Verdict
+from ncukit.model.comparison import Fact, Row, Summary, Trend
+from ncukit.model.finding import Confidence
+from ncukit.render.words import LIMITERS
+
+TELLING = 25.0
+"""[%] of the change in duration that a row must go with to be named as the cause."""
+LARGE = 10.0
+"""[%] A change this large shows even in one pass each."""
+DURATION = "kernel_duration"
+_CAUSES = Path(__file__).resolve().parent / "data" / "causes.json"
+
+
+def summarise(
+    match: Match, sides: Sides, rows: Mapping[str, Row], facts: tuple[Fact, ...], clean: Row | None
+) -> Summary:
+    """Return the summary; ``clean`` is the row of the clean times, where this pair has one."""
+    time = clean if clean is not None and clean.change is not None else rows[DURATION]
+    failed = [name for name, k in (("base", sides.base), ("other side", sides.other)) if k.failed is not None]
+    if failed:
+        what = f"the launch of the {' and the '.join(failed)} has no valid measurement"
+        return Summary("unknown", f"Nothing can be compared: {what}", deck=verdict_on(facts))
+    if time.change is None:
+        claim = f"Whether it is faster is not known: the duration is missing ({time.reason})"
+        return Summary("unknown", claim, deck=verdict_on(facts))
+    speedup = 1 / time.ratio if time.ratio else None
+    confidence, grounds = _confidence(time, clean, match, facts)
+    trend: Trend = "unchanged" if not time.beyond_noise else "slower" if time.change > 0 else "faster"
+    found = spilling(rows, sides) if sides.same_gpu else None
+    claim, cause, evidence = _claim(trend, time, sides, rows, match, found)
+    deck = " ".join(
+        part for part in (_amount(time, clean), found.deck if found else "", verdict_on(facts)) if part
+    )
+    return Summary(trend, claim, deck, cause, confidence, grounds, speedup, evidence)
+
+
+def limit(verdict: Verdict) -> str:
+    """Return what limits a launch, for the middle of a sentence.
+
+    >>> limit(Verdict("memory-bound", "dram", "high", ""))
+    'DRAM (memory-bound)'
+    """
+    if verdict.limiter is None:
+        return {"balanced": "no single unit", "undetermined": "an undetermined cause"}.get(
+            verdict.cls, verdict.cls
+        )
+    return f"{LIMITERS.get(verdict.limiter, verdict.limiter)} ({verdict.cls})"
+
+
+def factor(time: Row) -> str:
+    """Return a change in time as a factor: "1.42 × as fast", "1.31 × the time"."""
+    ratio = time.ratio or 1.0
+    return f"{short(1 / ratio)}\u202f× as fast" if ratio < 1 else f"{short(ratio)}\u202f× the time"
+
+
+def _claim(
+    trend: Trend,
+    time: Row,
+    sides: Sides,
+    rows: Mapping[str, Row],
+    match: Match,
+    found: Spilling | None,
+) -> tuple[str, str, tuple[str, ...]]:
+    """Return the claim, the id of its cause, and the rows behind it."""
+    if trend == "unchanged":
+        change = f"{time.change or 0:+.1f}\u202f%".replace("-", "\u2212")
+        return f"No change shown: {change} in time, within {time.noise_from}", "", (DURATION,)
+    if not sides.same_gpu:
+        on = f"on {sides.other.gpu or 'the other GPU'}, against {sides.base.gpu or 'the base'}"
+        limits = _limits(match, joined=True)
+        return f"{sentence(factor(time))} {on}; {limits}", "gpu", (DURATION,)
+    head = "Slower" if trend == "slower" else "Faster"
+    if found is not None:
+        return f"{head}: {found.claim}", found.cause, found.evidence
+    causes = telling(rows)
+    words = _cause_words()
+    if not causes:
+        return f"{head}: {factor(time)}; {_limits(match)}", "", (DURATION,)
+    first = rows[causes[0]]
+    phrase = words[first.id][0 if (first.change or 0) > 0 else 1]
+    return f"{head}: {phrase}; {_limits(match)}", first.id, tuple(causes[:4])
+
+
+def telling(rows: Mapping[str, Row]) -> list[str]:
+    """Return the rows that go with much of the change in duration and can be named, most first."""
+    words = _cause_words()
+    some = [
+        row
+        for row in rows.values()
+        if row.id in words and row.explains is not None and row.explains >= TELLING and row.beyond_noise
+    ]
+    some.sort(key=lambda row: -(row.explains or 0))
+    return [row.id for row in some]
+
+
+@functools.cache
+def _cause_words() -> Mapping[str, tuple[str, str]]:
+    data: Mapping[str, tuple[str, str]] = json.loads(_CAUSES.read_text(encoding="utf-8"))
+    return data
+
+
+def _limits(match: Match, *, joined: bool = False) -> str:
+    base, other = match.base.diagnosis.verdict, match.other.diagnosis.verdict
+    if (base.cls, base.limiter) == (other.cls, other.limiter):
+        return f"{limit(base)} limits both"
+    if joined:
+        return f"{limit(base)} limits the one, {limit(other)} the other"
+    return f"the limit moved from {limit(base)} to {limit(other)}"
+
+
+def _amount(time: Row, clean: Row | None) -> str:
+    base, other = time.base.number, time.other.number
+    how = "clean, without a profiler" if time is clean else "profiled, not a benchmark"
+    return f"{sentence(factor(time))}: {short(base, 's')} \u2192 {short(other, 's')} ({how})."
+
+
+def _confidence(
+    time: Row, clean: Row | None, match: Match, facts: tuple[Fact, ...]
+) -> tuple[Confidence, str]:
+    """Return how sure the change is, and what would make it surer."""
+    doubts = [f for f in facts if f.status == "warn" and f.id in ("clocks", "caches", "peers", "work")]
+    if time is clean:
+        return "high", "clean times on both sides, each with its spread"
+    least = min(match.base.repeats, match.other.repeats)
+    if doubts:
+        words = ", ".join(f"{fact.name.lower()} {fact.word}" for fact in doubts)
+        return "low", f"{words}; the clean time of both would tell"
+    if least >= FEW:
+        return "high", f"{least} repeats and more on each side, all of them profiled"
+    if abs(time.change or 0) >= LARGE:
+        return "medium", "large, but profiled: the amount needs the clean time of both"
+    return "low", "small, and measured under the profiler: repeats or the clean time of both would tell"
