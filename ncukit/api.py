@@ -61,12 +61,15 @@ class Report:
         names = None if metrics is None else frozenset(metrics)
         yield from self._source.launches(Wanted(names, frozenset(instances), units=True))
 
-    def kernels(self, *, details: bool = False) -> Iterator[Kernel]:
-        """Yield every launch in neutral metrics; ``details`` adds ncu's rules, sections and NVTX."""
+    def kernels(self, *, details: bool = False, signals: bool = True) -> Iterator[Kernel]:
+        """Yield every launch in neutral metrics; ``details`` adds ncu's rules, sections and NVTX.
+
+        Without ``signals`` reading is quicker, but `diagnose` cannot judge the launches.
+        """
         from ncukit.normalise import normalise, wanted
 
-        for raw in self._source.launches(wanted(rules=details, details=details)):
-            yield normalise(raw, self.path)
+        for raw in self._source.launches(wanted(signals=signals, details=details)):
+            yield normalise(raw, self.path, signals=signals)
 
     def diagnoses(self) -> Iterator[Diagnosis]:
         """Yield every launch with its roofline, findings and verdict."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ncukit.catalog import Catalog, Metric, Source, load
 from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC, Missing, Number, Result, Undefined
@@ -24,15 +24,16 @@ PERCENT_TOLERANCE = 1.0
 _RANK: dict[Quality, int] = {"exact": 0, "derived": 1, "estimate": 2}
 
 
-def wanted(*, rules: bool = False, details: bool = False) -> Wanted:
-    """Return what `normalise` needs of a report; ``rules`` and ``details`` add what only a page shows."""
+def wanted(*, signals: bool = True, details: bool = False) -> Wanted:
+    """Return what `normalise` needs of a report: with ``signals`` for rules, with ``details`` for a page."""
     catalog = load()
+    names = catalog.raw_names | {MARK}
     return Wanted(
-        metrics=catalog.raw_names | {MARK},
+        metrics=names | catalog.signal_names if signals else names,
         instances=catalog.instance_names,
-        breakdowns=frozenset(catalog.breakdowns.values()),
+        breakdowns=frozenset(catalog.breakdowns.values()) if signals else frozenset(),
         sections=details,
-        rules=rules,
+        rules=details,
         nvtx=details,
         sass="half",
     )
@@ -42,8 +43,10 @@ MARK = "ncukit__synthetic"
 """Raw string metric that a report written by ncukit itself, not measured, carries."""
 
 
-def normalise(raw: RawKernel, file: str = "") -> Kernel:
+def normalise(raw: RawKernel, file: str = "", *, signals: bool = True) -> Kernel:
     """Return ``raw`` in neutral metrics; ``file`` is the report it came from.
+
+    Without ``signals`` a kernel can be shown but not judged: the rules need them.
 
     >>> kernel = normalise(RawKernel(0, "f", "f()", "f", metrics={"gpu__time_duration.sum": 2000}))
     >>> kernel.metrics["kernel_duration"].value, kernel.metrics["kernel_duration"].unit
@@ -51,11 +54,13 @@ def normalise(raw: RawKernel, file: str = "") -> Kernel:
     """
     catalog = load()
     failed = failure(raw)
-    launch = _Launch(raw, catalog, failed)
-    metrics = {id: launch.value(metric) for id, metric in catalog.metrics.items()}
-    signals = {id: launch.value(metric) for id, metric in catalog.signals.items()}
+    values = _Launch(raw, catalog, failed).all_values(signals=signals)
+    metrics = {id: values[id] for id in catalog.metrics}
+    if not signals:
+        return Kernel(file, raw, metrics, failed=failed)
+    others = {id: values[id] for id in catalog.signals}
     breakdowns = {} if failed else _breakdowns(raw, catalog.breakdowns)
-    return Kernel(file, raw, metrics, signals, breakdowns, failed)
+    return Kernel(file, raw, metrics, others, breakdowns, failed)
 
 
 def failure(raw: RawKernel) -> str | None:
@@ -100,8 +105,20 @@ class _Launch:
         present = frozenset((*self.raw, *self.instances))
         self.plan = _plan(present, tuple(sorted(bad)), self.cc)
 
+    def all_values(self, *, signals: bool) -> Mapping[str, Value]:
+        """Return every metric by id, and every signal too where they are asked for."""
+        if self.failed:
+            for id in (*self.catalog.metrics, *(self.catalog.signals if signals else ())):
+                self._value(id)
+            return self.values
+        self.values = dict(self.plan.unknown)
+        for recipe in self.plan.open:
+            if recipe.metric.id not in self.values and (signals or recipe.metric.family != SIGNALS):
+                self._compute(recipe)
+        return self.values
+
     def ref(self, id: str) -> Result:
-        value = self.values.get(id) or self.value(self.catalog.metrics.get(id) or self.catalog.signals[id])
+        value = self.values.get(id) or self._value(id)
         if value.value is None:
             raise Missing("@" + id)
         return value.value
@@ -126,88 +143,129 @@ class _Launch:
             raise Missing(f"no instances of {name}")
         return rows
 
-    def value(self, metric: Metric) -> Value:
-        """Return the value of ``metric``, computed once."""
-        known = self.values.get(metric.id)
-        if known is None:
-            known = self.values[metric.id] = self._compute(metric)
-        return known
+    def _value(self, id: str) -> Value:
+        """Return the value of metric or signal ``id``, computed once."""
+        if (known := self.values.get(id)) is not None:
+            return known
+        recipe = self.plan.recipes[id]
+        return self._failed_value(recipe, self.failed) if self.failed else self._compute(recipe)
 
-    def _compute(self, metric: Metric) -> Value:
-        if self.failed and not _survives(metric):
-            return _unknown(metric, f"failed pass: {self.failed}")
-        candidates, unknown = self.plan[metric.id]
+    def _failed_value(self, recipe: _Recipe, reason: str) -> Value:
+        """Return what is left of a metric in a launch that failed: device attributes, launch values."""
+        metric = recipe.metric
+        if metric.family == "launch" or metric.collected_by == "always":
+            return self._compute(recipe)
+        value = self.values[metric.id] = _unknown(metric, f"failed pass: {reason}")
+        return value
+
+    def _compute(self, recipe: _Recipe) -> Value:
         undefined = ""
-        for source, names in candidates:
+        value = recipe.unknown
+        for candidate in recipe.candidates:
             try:
-                result = source.expression.evaluate(self)
+                result = candidate.evaluate(self)
             except Missing:
                 continue
             except (Undefined, OverflowError) as error:
                 undefined = undefined or str(error.args[0])
                 continue
-            if isinstance(result, str):
-                if metric.kind == "string":
-                    return self._known(metric, source, names, result)
-            elif math.isfinite(result):
-                return self._known(metric, source, names, result)
-        return _unknown(metric, f"undefined: {undefined} is 0") if undefined else unknown
+            if recipe.text if isinstance(result, str) else math.isfinite(result):
+                value = self._known(recipe, candidate, result)
+                break
+        else:
+            if undefined:
+                value = _unknown(recipe.metric, f"undefined: {undefined} is 0")
+        self.values[recipe.metric.id] = value
+        return value
 
-    def _known(self, metric: Metric, source: Source, names: tuple[str, ...], result: Result) -> Value:
-        quality = source.quality
-        if refs := source.expression.refs:
-            references = [self.values[id] for id in refs]
-            names = tuple(dict.fromkeys((*names, *(name for value in references for name in value.sources))))
-            quality = max((quality, *(v.quality for v in references if v.quality)), key=_RANK.__getitem__)
-        doubt = self._doubt(metric, result)
-        return Value(metric.id, result, metric.unit, quality, names, doubt, doubt is None, source.expr)
+    def _known(self, recipe: _Recipe, candidate: _Candidate, result: Result) -> Value:
+        names, quality = candidate.names, candidate.quality
+        if candidate.refs:
+            values = self.values
+            names, quality = candidate.evidence([values[id] for id in candidate.refs])
+        doubt = None
+        if recipe.bounded and not isinstance(result, str):
+            doubt = self._doubt(recipe, result)
+        metric = recipe.metric
+        return Value(metric.id, result, metric.unit, quality, names, doubt, doubt is None, candidate.formula)
 
-    def _doubt(self, metric: Metric, result: Result) -> str | None:
+    def _doubt(self, recipe: _Recipe, result: Number) -> str | None:
         """Return why a value must not be used by a rule, or None."""
-        if metric.range is None or isinstance(result, str):
-            return None
-        low, high = metric.range
-        slack = PERCENT_TOLERANCE if metric.unit == "%" else 0
-        if low is not None and result < low - slack:
-            return f"unreliable: below {low:g} {metric.unit}".rstrip()
-        if high is not None and result > high + slack:
-            return f"unreliable: above {high:g} {metric.unit}".rstrip()
-        if metric.id.endswith("hit_rate_pct"):
-            duration = self.value(self.catalog.metrics["kernel_duration"]).value
+        if result < recipe.least or result > recipe.most:
+            low, high = recipe.metric.range or (None, None)
+            word, limit = ("below", low) if result < recipe.least else ("above", high)
+            return f"unreliable: {word} {limit:g} {recipe.metric.unit}".rstrip()
+        if recipe.hit_rate:
+            duration = self._value("kernel_duration").value
             if isinstance(duration, int | float) and duration < SHORT:
                 return f"unreliable: counters of different passes, and a kernel under {SHORT * 1e6:.0f} µs"
         return None
 
 
-Candidates = tuple[tuple[Source, tuple[str, ...]], ...]
+class _Candidate:
+    """A source whose raw operands are all in the report."""
+
+    def __init__(self, source: Source, names: tuple[str, ...]) -> None:
+        self.evaluate, self.refs = source.expression.evaluate, source.expression.refs
+        self.quality, self.names, self.formula = source.quality, names, source.expr
+        self._evidence: dict[tuple[object, ...], tuple[tuple[str, ...], Quality]] = {}
+
+    def evidence(self, references: Sequence[Value]) -> tuple[tuple[str, ...], Quality]:
+        """Return raw names and quality of a value that was computed from ``references`` too."""
+        key = tuple((value.quality, value.sources) for value in references)
+        found = self._evidence.get(key)
+        if found is None:
+            names = (*self.names, *(name for value in references for name in value.sources))
+            known = (value.quality for value in references if value.quality)
+            quality = max((self.quality, *known), key=_RANK.__getitem__)
+            found = self._evidence[key] = tuple(dict.fromkeys(names)), quality
+        return found
 
 
-def _survives(metric: Metric) -> bool:
-    """Return whether a metric stays true when the measurement failed: device attributes, launch values."""
-    return metric.family == "launch" or metric.collected_by == "always"
+class _Recipe:
+    """How one metric is computed from what a report holds, and what is said where that fails."""
+
+    def __init__(self, metric: Metric, candidates: tuple[_Candidate, ...], unknown: Value) -> None:
+        self.metric, self.candidates, self.unknown = metric, candidates, unknown
+        self.text = metric.kind == "string"
+        self.bounded = metric.range is not None
+        low, high = metric.range or (None, None)
+        slack = PERCENT_TOLERANCE if metric.unit == "%" else 0
+        self.least = -math.inf if low is None else low - slack
+        self.most = math.inf if high is None else high + slack
+        self.hit_rate = metric.id.endswith("hit_rate_pct")
+
+
+class _Plan:
+    """The recipes of all metrics, the ``open`` ones that may have a value, and the ``unknown`` others."""
+
+    def __init__(self, recipes: Mapping[str, _Recipe]) -> None:
+        self.recipes = recipes
+        self.open = tuple(recipe for recipe in recipes.values() if recipe.candidates)
+        self.unknown = {id: recipe.unknown for id, recipe in recipes.items() if not recipe.candidates}
 
 
 @functools.lru_cache(maxsize=64)
-def _plan(
-    present: frozenset[str], bad: tuple[tuple[str, str], ...], cc: int | None
-) -> dict[str, tuple[Candidates, Value]]:
-    """Return, per metric, the sources whose raw operands are all present, and what to say if none works.
+def _plan(present: frozenset[str], bad: tuple[tuple[str, str], ...], cc: int | None) -> _Plan:
+    """Return how every metric is computed from the raw metrics ``present``.
 
     Launches of one report mostly hold the same metrics, so this is computed once for all of them.
     """
     catalog = load()
-    plan: dict[str, tuple[Candidates, Value]] = {}
+    recipes: dict[str, _Recipe] = {}
     for metric in (*catalog.metrics.values(), *catalog.signals.values()):
         valid = [source for source in metric.sources if source.valid_on(cc)]
-        candidates: list[tuple[Source, tuple[str, ...]]] = []
+        candidates: list[_Candidate] = []
         for source in valid:
             e = source.expression
             if present.issuperset(e.raws) and present.issuperset(e.instanced):
                 tables = (f"table: {argument}" for function, argument in e.calls if function == "table")
                 used = (name for name in e.optional if name in present)
-                candidates.append((source, tuple(dict.fromkeys((*e.raws, *used, *e.instanced, *tables)))))
-        plan[metric.id] = (tuple(candidates), _unknown(metric, _reason(metric, valid, dict(bad), cc)))
-    return plan
+                names = tuple(dict.fromkeys((*e.raws, *used, *e.instanced, *tables)))
+                candidates.append(_Candidate(source, names))
+        unknown = _unknown(metric, _reason(metric, valid, dict(bad), cc))
+        recipes[metric.id] = _Recipe(metric, tuple(candidates), unknown)
+    return _Plan(recipes)
 
 
 def _unknown(metric: Metric, reason: str) -> Value:
@@ -238,9 +296,14 @@ def _breakdowns(raw: RawKernel, names: Mapping[str, str]) -> dict[str, tuple[tup
     for id, name in names.items():
         members = raw.metrics.get(name)
         if isinstance(members, str):
-            values = _member_values(raw, (member.strip() for member in members.split(",")))
+            values = _member_values(raw, _members(members))
             result[id] = tuple(sorted(values, key=lambda item: -item[1]))
     return result
+
+
+@functools.lru_cache(maxsize=256)
+def _members(listed: str) -> tuple[str, ...]:
+    return tuple(member.strip() for member in listed.split(","))
 
 
 def _member_values(raw: RawKernel, members: Iterable[str]) -> Iterable[tuple[str, float]]:

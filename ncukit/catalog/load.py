@@ -87,23 +87,24 @@ class Catalog:
 
     @functools.cached_property
     def raw_names(self) -> frozenset[str]:
-        """Every raw metric that some source reads."""
-        return frozenset(
-            name
-            for metric in (*self.metrics.values(), *self.signals.values())
-            for source in metric.sources
-            for name in (*source.expression.raws, *source.expression.optional)
-        )
+        """Every raw metric that some source of a metric reads."""
+        return _raw_names(self.metrics)
+
+    @functools.cached_property
+    def signal_names(self) -> frozenset[str]:
+        """Every raw metric that some source of a signal reads."""
+        return _raw_names(self.signals)
 
     @functools.cached_property
     def instance_names(self) -> frozenset[str]:
         """Every raw metric whose instances some source reads."""
-        return frozenset(
-            name
-            for metric in (*self.metrics.values(), *self.signals.values())
-            for source in metric.sources
-            for name in source.expression.instanced
-        )
+        everything = (*self.metrics.values(), *self.signals.values())
+        return frozenset(n for m in everything for s in m.sources for n in s.expression.instanced)
+
+
+def _raw_names(metrics: Mapping[str, Metric]) -> frozenset[str]:
+    expressions = (source.expression for metric in metrics.values() for source in metric.sources)
+    return frozenset(name for e in expressions for name in (*e.raws, *e.optional))
 
 
 @functools.cache

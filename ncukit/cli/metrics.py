@@ -60,7 +60,7 @@ def metrics(
     ids = check_ids(metric)
 
     def neutral(file: str) -> None:
-        kernels = chosen(open_report(file).kernels(), launches, kernel)
+        kernels = chosen(open_report(file).kernels(signals=False), launches, kernel)
         if how == "json":
             from ncukit.cli.stream import print_report
             from ncukit.render.json import kernel_text
@@ -98,6 +98,6 @@ def _parquet(files: list[str], output: Path | None, launches: list[int] | None, 
         raise UsageError("--format parquet needs a file to write", "add -o FILE.parquet")
     from ncukit.frame import frame
 
-    kernels = [k for file in files for k in chosen(open_report(file).kernels(), launches, kernel)]
+    kernels = [k for file in files for k in chosen(open_report(file).kernels(signals=False), launches, kernel)]
     frame(kernels).to_parquet(output)
     print(output)

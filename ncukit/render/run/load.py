@@ -110,7 +110,7 @@ def _choice(scope: Scope, run: Run) -> dict[str, Any]:
 def _diagnosis(report: Path, page: RunPage) -> tuple[ReportFile, Diagnosis]:
     source = Source(report)
     index = page.run.isolation.index if page.run.isolation is not None else 0
-    raws = list(source.launches(wanted(rules=True, details=True)))
+    raws = list(source.launches(wanted(details=True)))
     kernel = normalise(raws[min(index, len(raws) - 1)], str(report))
     roofline = place(kernel)
     if (model := page.model) is not None:
