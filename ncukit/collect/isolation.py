@@ -113,4 +113,4 @@ def _alone(raw: RawKernel) -> list[Compared]:
 def _dims(values: tuple[int, ...] | None) -> str | None:
     if values is None or min(values) < 0:
         return None
-    return " x ".join(f"{value:,}" for value in values)
+    return " × ".join(f"{value:,}" for value in values)

@@ -29,12 +29,13 @@ WRONG, UNUSABLE = 87, 88
 
 def main(argv: list[str]) -> int:
     """Do one step and return the exit code."""
-    options = _options().parse_args(argv)
+    end = argv.index("--") if "--" in argv else len(argv)
+    options = _options().parse_args(argv[:end])
     _own_package()
     from ncukit.errors import NcukitError
     from ncukit.workload import steps
 
-    sys.argv = [str(options.script), *options.args]
+    sys.argv = [str(options.script), *argv[end + 1 :]]
     result: dict[str, Any] = {"schema": SCHEMA, "step": options.step}
     try:
         return steps.STEPS[options.step](options, result)
@@ -102,7 +103,6 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--trace", type=Path, help="where the profiler of torch writes its trace")
     parser.add_argument("--no-flush", action="store_true", help="leave the L2 warm between samples")
     parser.add_argument("--no-check", action="store_true", help="do not compare with the reference")
-    parser.add_argument("args", nargs="*", help="arguments of the script")
     return parser
 
 

@@ -102,7 +102,7 @@ def _numbers(a: Any, b: Any, tolerance: float | None, path: str) -> Comparison:
     limit = tolerance_of(type(a).__name__) if tolerance is None else tolerance
     if a != a or b != b:
         return Comparison(False, f"the result{path} is {a!r}, the reference {b!r}", limit, None, 1)
-    if a == b or abs(a - b) <= limit * abs(b):
+    if a == b or (abs(b) != math.inf and abs(a - b) <= limit * abs(b)):
         return Comparison(
             True, "equal within the tolerance", limit, None if a == b else abs(a - b) / limit, 1
         )
@@ -131,7 +131,7 @@ def _arrays(a: Any, b: Any, tolerance: float | None, path: str) -> Comparison:
         same = x == y
         allowed = limit * (lib.abs(y) + rms)
         difference = lib.abs(x - y)
-        bad = wrong | ~(same | (difference <= allowed))
+        bad = wrong | ~(same | (lib.isfinite(y) & (difference <= allowed)))
         if bool(bad.any()):
             at = int(lib.argmax(bad.int() if lib.__name__ == "torch" else bad))
             place = _unravel(i + at, shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ncukit.render.cells import Cells
@@ -20,7 +21,9 @@ def add_run(run: RunPage, cells: Cells, parts: dict[str, Any]) -> tuple[dict[str
     if run.timeline is not None:
         section = timeline_section(run.timeline, cells.kernel, run.strip, cells.tips)
         section.pop("tips", None)
-        added["traced"] = section
+        added["traced"] = section if run.tracer == "nsys" else _retold(section, run.tracer)
+        if "verdict" in parts:
+            parts = parts | {"verdict": {**parts["verdict"], "region": section["region"]}}
     quality = parts["quality"]
     lacking = [
         name
@@ -43,3 +46,12 @@ def _without(sentence: list[dict[str, Any]], lacking: list[str]) -> str:
     names = [name.strip() for name in rest.rstrip(".").replace(" and ", ", ").split(", ") if name.strip()]
     left = [name for name in names if name not in ("clean time", "timeline") or name in lacking]
     return f"{head_}Missing: {', '.join(left)}." if left else head_.strip()
+
+
+def _retold(tree: Any, tracer: str) -> Any:
+    """Return the timeline's words with ``tracer`` for nsys, which did not record it."""
+    if isinstance(tree, dict):
+        return {key: _retold(value, tracer) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_retold(part, tracer) for part in tree]
+    return re.sub(r"\bnsys\b", tracer, tree) if isinstance(tree, str) else tree

@@ -249,14 +249,21 @@ def _step(step: StepRecord) -> dict[str, Any]:
         "exit": exit_code,
         "attempts": step.attempts,
         "command": _command(step),
+        "brief": shorten(_command(step), 80),
         "notes": [line(note) for note in step.notes] if step.name != "choice" else [],
     }
 
 
 def _command(step: StepRecord) -> str:
     """Return the command with base names only."""
-    words = [PurePath(word).name if word.startswith("/") else word for word in step.command]
-    return " ".join(shlex.quote(word) for word in words)
+    return " ".join(shlex.quote(_base_name(word)) for word in step.command)
+
+
+def _base_name(word: str) -> str:
+    option, equals, value = word.partition("=")
+    if equals and option.startswith("--") and "/" in value:
+        return f"{option}={PurePath(value).name}"
+    return PurePath(word).name if word.startswith("/") else word
 
 
 def _command_line(step: StepRecord) -> Any:

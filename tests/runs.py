@@ -1,0 +1,204 @@
+"""A place to try `ncukit profile`: stand-ins for driver, nsys and ncu, a script and the launches it makes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import install
+from tests.fakes.driver import build
+
+CHILD = Path(__file__).resolve().parents[1] / "ncukit" / "workload" / "child.py"
+
+WORKLOAD = """
+import os, ncukit
+
+with open(os.environ["RUNS"], "a") as file:      # one line each time the script's body runs
+    file.write(f"{os.getpid()}\\n")
+CALLS = 0
+
+@ncukit.workload(n=64, scale=2)
+def gemm(n, scale):
+    data = list(range(n))
+
+    def run():
+        global CALLS
+        CALLS += 1
+        with open(os.environ["RUNS"] + ".calls", "a") as file:
+            file.write(f"{os.getpid()}\\n")
+        return [scale * x for x in data]
+
+    return ncukit.Case(run=run, reference=lambda: [scale * x for x in data])
+"""
+"""A workload without torch: its children are quick, and say how often they ran."""
+
+GEMM = {
+    "name": "sm90_gemm_f16(Params)",
+    "grid": [64, 2, 1],
+    "block": [384, 1, 1],
+    "registers": 168,
+    "shared": 200_000,
+    "duration": 120_000,
+    "metrics": {"sm__throughput.avg.pct_of_peak_sustained_elapsed": 61.0},
+}
+
+
+def gemm(**changes: Any) -> dict[str, Any]:
+    """Return a launch inside the marked region."""
+    return {**GEMM, "repeat": 10, "ranges": ["ncukit"], **changes}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path | None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The run's record."""
+        assert self.folder is not None
+        found: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
+        return found
+
+    def step(self, name: str) -> dict[str, Any]:
+        """The record of a step."""
+        found: dict[str, Any] = next(step for step in self.record["steps"] if step["name"] == name)
+        return found
+
+
+class Lab:
+    """A folder with stand-ins on a PATH of its own, in which commands run."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+        self.folder, self._patch, self._capsys = folder, monkeypatch, capsys
+        self.state = folder / "state"
+        self.state.mkdir()
+        monkeypatch.chdir(folder)
+        for name in list(os.environ):
+            if name.startswith(("NCUKIT_", "CUDA_")):
+                monkeypatch.delenv(name)
+        self.env(
+            XDG_CACHE_HOME=str(folder / "cache"),
+            RUNS=str(folder / "runs"),
+            NCUKIT_FAKE_STATE=str(self.state),
+            NCUKIT_FAKE_DEVICE=json.dumps({"name": "NVIDIA H100 Test", "cc": [9, 0]}),
+        )
+        self.env(**install(folder / "bin"))
+
+    def env(self, **variables: str) -> None:
+        """Set environment variables."""
+        for name, value in variables.items():
+            self._patch.setenv(name, value)
+
+    def without(self, tool: str) -> None:
+        """Take a tool away."""
+        (self.folder / "bin" / tool).unlink()
+        self._patch.delenv(f"NCUKIT_{tool.upper()}")
+        self._patch.setenv("PATH", f"{self.folder / 'bin'}:/usr/bin:/bin")
+        self._patch.setattr("ncukit.tools.locate.FOLDERS", {"ncu": (), "nsys": (), "nvcc": ()})
+
+    def script(self, text: str = WORKLOAD, name: str = "work.py") -> Path:
+        """Write a script."""
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def launches(self, *entries: Mapping[str, Any]) -> None:
+        """Say what the program launches on the GPU."""
+        self.env(NCUKIT_FAKE_LAUNCHES=json.dumps(entries))
+
+    def __call__(self, *words: str) -> Outcome:
+        """Run ``ncukit`` with ``words`` in this process."""
+        from ncukit.cli import main
+
+        self._patch.setattr(sys, "argv", ["ncukit", *words])
+        self._capsys.readouterr()
+        before = set(self.runs())
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        said = self._capsys.readouterr()
+        new = [path for path in self.runs() if path not in before]
+        return Outcome(code, said.out, said.err, new[0] if new else None)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start ``ncukit`` as a process of its own."""
+        command = [sys.executable, "-m", "ncukit", *words]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def runs(self) -> list[Path]:
+        """Return the run directories so far."""
+        return sorted(path.parent for path in self.folder.glob("*/*/run.json"))
+
+    def calls(self, tool: str) -> list[list[str]]:
+        """Return the command lines that a stand-in was given, without questions."""
+        file = self.state / "calls.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        found = [json.loads(line) for line in lines]
+        asked = ("--version", "--help", "--list-chips", "--list-sections", "--query-metrics")
+        return [
+            line
+            for line in found
+            if line[0] == tool and not set(line) & set(asked) and line[1:2] != ["export"]
+        ]
+
+    def bodies(self) -> list[str]:
+        """Return the process of each execution of the script's body."""
+        return (self.folder / "runs").read_text().split()
+
+    def marks(self) -> list[str]:
+        """Return what the profiler's switch was told, in order, without flushes."""
+        file = self.state / "marks.txt"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line for line in lines if not line.startswith("flush")]
+
+
+def with_driver(lab: Lab, library: Path) -> None:
+    """Give the lab a driver with a GPU, compiled once into ``library``; skips without a compiler."""
+    variables = build(library)
+    if variables is None:
+        pytest.skip("no C compiler for a stand-in driver")
+    lab.env(**variables)
+
+
+def whole(folder: Path) -> Iterator[Path]:
+    """Yield every file of a run directory after checking that it is whole."""
+    for path in folder.rglob("*"):
+        if not path.is_file():
+            continue
+        data = path.read_bytes()
+        if path.suffix == ".json":
+            json.loads(data)
+        elif path.suffix == ".html":
+            assert data.rstrip().endswith(b"</html>"), path
+        elif path.suffix == ".ncu-rep":
+            from ncukit.model import Wanted
+            from ncukit.read.report import Source
+
+            assert list(Source(path).launches(Wanted()))
+        elif path.suffix == ".sqlite":
+            import sqlite3
+
+            with sqlite3.connect(path) as database:
+                assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        yield path
+
+
+def have(program: str) -> bool:
+    """Return whether a program is installed."""
+    return shutil.which(program) is not None
