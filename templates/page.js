@@ -165,7 +165,10 @@ $$('[role=tablist]').forEach(list => {
 });
 
 // Sort: numbers first descending, missing last.
-const number = s => parseFloat(s.replace(/[,<≈\s]/g, '').replace('−', '-'));
+const number = s => {
+  const t = s.replace(/[,<≈\s]/g, '').replace('−', '-'), scale = (t.match(/^-?[\d.]+([kMGT])/) || [])[1];
+  return parseFloat(t) * ({ k: 1e3, M: 1e6, G: 1e9, T: 1e12 }[scale] || 1);
+};
 function sort(table, th) {
   const i = th.cellIndex, isNumber = th.classList.contains('n'), was = th.getAttribute('aria-sort');
   const dir = was === 'descending' ? 'ascending' : was === 'ascending' || isNumber ? 'descending' : 'ascending';

@@ -263,8 +263,12 @@ def failed(index: int = 0) -> Diagnosis:
 def fp64(index: int = 0) -> Diagnosis:
     """Return a launch with two precisions, limited by the fp64 pipe."""
     made = launch(index, "sobel", pipe_fp64_pct=86.4, flops_total=1.8e8)
-    verdict = replace(
-        VERDICT, cls="compute-bound", limiter="fp64", claim="The FP64 pipe is full", experiment=None
+    verdict = Verdict(
+        "compute-bound",
+        "fp64",
+        "high",
+        "The FP64 pipe is full",
+        (Evidence("pipe_fp64_pct", 86.4, "%", "of peak: FP64 pipe, while an SM has work"),),
     )
     return Diagnosis(made, FLOPS, verdict)
 

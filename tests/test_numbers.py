@@ -126,6 +126,11 @@ def test_a_row_that_compares_has_one_unit_and_keeps_the_order(values: list[float
     assert all(low <= high for low, high in pairwise(by_value))
 
 
+def test_a_column_can_take_the_scale_of_what_is_typical() -> None:
+    assert together([42.2e-6, 1.16], "s", [44e-6]) == ["42.2", "1,160,000"]
+    assert scale([44e-6], "s") == "µs"
+
+
 def test_a_missing_value_in_a_row_is_a_dash() -> None:
     assert together([None, 2.0], "s") == ["–", "2"]
 

@@ -163,6 +163,17 @@ def test_the_pipe_that_limits_joins_the_first_screen() -> None:
     assert [bar["label"] for bar in page["glance"] if bar["hot"]] == ["FP64 pipe"]
 
 
+def test_the_first_screen_shows_the_number_that_the_verdict_quotes() -> None:
+    found = diagnoses.fp64()
+    quoted = Evidence("roofline_fp32_pct", 86.7, "%", "of peak: tensor operations over the dense peak")
+    made = diagnoses.launch(pipe_tensor_pct=43.3, roofline_fp32_pct=86.7)
+    verdict = replace(found.verdict, limiter="tensor", evidence=(quoted,))
+    bars = view(replace(found, kernel=made, verdict=verdict))["kernel"]["verdict"]["glance"]
+    assert [(b["label"], b["bar"]) for b in bars if b["hot"]] == [
+        ("Tensor operations over the dense peak", 86.7)
+    ]
+
+
 def test_every_line_of_evidence_has_a_number_that_opens_its_counters() -> None:
     page = view(transpose())["kernel"]["verdict"]
     assert [e["n"]["text"] for e in page["evidence"]] == ["90.5\u202f%", "92.0\u202f%"]
@@ -273,11 +284,31 @@ def test_a_short_launch_has_only_nominal_roofs() -> None:
 
 def test_the_table_of_points_holds_what_the_figure_draws() -> None:
     page = view(transpose())["kernel"]["roofline"]
-    assert [p["name"] for p in page["points"]] == ["DRAM", "L2", "L1"]
-    l2 = page["points"][1]
-    assert l2["attainable"]["text"] == "no roof"
-    assert l2["share"] is None
-    assert page["points"][2]["share"]["state"] == "estimate"
+    points = {p["name"]: p for p in page["points"]}
+    assert set(points) == {"Shared", "DRAM", "L2", "L1"}
+    assert points["L2"]["attainable"]["text"] == "no roof"
+    assert points["L2"]["share"] is None
+    assert points["L1"]["share"]["state"] == "estimate"
+
+
+def test_shared_memory_has_a_hollow_point_under_the_roof_of_l1_where_it_is_the_limiter() -> None:
+    page = view(transpose())
+    shared = next(p for p in page["kernel"]["roofline"]["points"] if p["name"] == "Shared")
+    assert shared["hot"]
+    assert (shared["bytes"]["text"], shared["bytes"]["state"]) == ("9.04\u202fGB", "estimate")
+    assert shared["attainable"]["text"] == "19.6\u202fG"
+    figure = page["figures"]["kernel-1-roof"]
+    (diamond,) = [t for t in figure["data"] if "diamond" in str(t.get("marker", {}).get("symbol"))]
+    assert diamond["marker"]["symbol"] == ["diamond-open"]
+    other = view(transpose(shared_bytes=None))["kernel"]["roofline"]
+    assert "Shared" not in [p["name"] for p in other["points"]]
+
+
+def test_the_next_unit_is_evidence_but_not_red_in_its_family() -> None:
+    found = transpose()
+    behind = Evidence("dram_throughput_pct", 61.9, "%", "DRAM, the next unit: 28.6 points behind")
+    page = view(replace(found, verdict=replace(found.verdict, evidence=(*found.verdict.evidence, behind))))
+    assert not row(page, "dram_throughput_pct")["hot"]
 
 
 def test_the_limiting_point_is_marked() -> None:
@@ -455,6 +486,17 @@ def test_kernels_are_sorted_by_total_time_in_one_unit() -> None:
     assert totals == sorted(totals, reverse=True)
     assert (len(table["kernels"]), len(table["launches"])) == (5, 25)
     assert {k["count"] for k in table["kernels"]} == {"5"}
+
+
+def test_durations_of_a_table_share_the_unit_in_its_head() -> None:
+    short, long = transpose(0, "a", kernel_duration=42.2e-6), transpose(1, "b", kernel_duration=1.16)
+    page = view(short, replace(long, kernel=long.kernel), transpose(2, "a", kernel_duration=44e-6))
+    table = page["tables"]
+    assert table["duration_unit"] == "µs"
+    kernels = {k["name"]: k for k in table["kernels"]}
+    assert (kernels["b"]["median"], kernels["a"]["median"]) == ("1,160,000", "43.1")
+    assert kernels["a"]["range"] == "42.2–44.0"
+    assert [x["duration"]["text"] for x in table["launches"]] == ["42.2", "1,160,000", "44.0"]
 
 
 def test_a_column_that_no_launch_has_is_left_out_and_named() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from ncukit.catalog import Metric, load
 from ncukit.model import Kernel, Quality, Value
 from ncukit.render import numbers
+from ncukit.render.words import named
 
 Cell = dict[str, Any]
 """``text``, ``state`` (exact, derived, estimate, missing, absent, flagged), ``tip``; if flagged, ``mark``."""
@@ -62,7 +63,7 @@ class Tips:
             value.quality or "",
             formula.replace("{", "").replace("}", ""),
             raw,
-            value.reason or "",
+            named(value.reason or ""),
         )
 
     def computed(

@@ -62,13 +62,17 @@ def short(value: Number | str | None, unit: str = "", *, capacity: bool = False)
     return _count(value)
 
 
-def together(values: Sequence[Number | None], unit: str) -> list[str]:
-    """Return ``values`` without unit, all in the scale of the largest: for a row or column that compares.
+def together(
+    values: Sequence[Number | None], unit: str, like: Sequence[Number | None] | None = None
+) -> list[str]:
+    """Return ``values`` without unit, all in one scale: for a row or column that compares.
+
+    The scale is that of the largest of ``like``, or of the values themselves.
 
     >>> together([0.00208, 0.000002], "s"), scale([0.00208, 0.000002], "s")
     (['2.08', '0.00200'], 'ms')
     """
-    exponent = _common(values, unit)
+    exponent = _common(values if like is None else like, unit)
     return [MISSING if v is None or not math.isfinite(v) else _at(v, exponent, unit) for v in values]
 
 

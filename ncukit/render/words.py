@@ -63,6 +63,7 @@ FAMILIES: Mapping[str, str] = {
     "context": "Context",
 }
 
+_MARKS = re.compile(r"\{([\w.]+)\}|@(?=\w)")
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # controls, lone surrogates, no characters at all
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]"  # marks that reorder or break text
@@ -118,6 +119,15 @@ def limited_by(cls: str, limiter: str | None) -> str:
     if limiter is None:
         return cls
     return f"{cls.removesuffix('-bound')}: {limiter}"
+
+
+def named(reason: str) -> str:
+    """Return a reason with the names in it as a reader knows them, without the marks of a formula.
+
+    >>> named("undefined: {dram__bytes.sum}/@dram_bytes is 0")
+    'undefined: dram__bytes.sum/dram_bytes is 0'
+    """
+    return _MARKS.sub(lambda match: match.group(1) or "", reason)
 
 
 def listed(items: Sequence[str], last: str = "and") -> str:

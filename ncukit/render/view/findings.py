@@ -8,7 +8,7 @@ from ncukit.model import Diagnosis, Finding
 from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import line
-from ncukit.render.words import FAMILIES, plural
+from ncukit.render.words import FAMILIES, named, plural
 
 SEVERITY = {"high": 0, "medium": 1, "low": 2, "info": 3}
 SIGNS = {"high": ("!!", "warn"), "medium": ("!", "warn"), "low": ("·", "no"), "info": ("·", "no")}
@@ -20,7 +20,7 @@ def findings(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "rows": [_row(cells, found) for found in ordered],
         "skipped": [
-            {"id": s.id, "family": FAMILIES.get(s.family, s.family), "reason": line(s.reason)}
+            {"id": s.id, "family": FAMILIES.get(s.family, s.family), "reason": line(named(s.reason))}
             for s in diagnosis.skipped
         ],
         "sentence": line(_sentence(diagnosis)),

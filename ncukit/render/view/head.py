@@ -55,9 +55,7 @@ def facts(cells: Cells) -> list[dict[str, Any]]:
     cc = f"CC {kernel.compute_capability}" if kernel.compute_capability else "compute capability unknown"
     return [
         _fact("GPU", line(kernel.gpu or "unknown", " ", small(f"{cc} · "), cells["sm_count"], small(" SMs"))),
-        _fact(
-            "Grid", line(_dims(cells, "grid"), small(" blocks of "), _dims(cells, "block"), small(" threads"))
-        ),
+        _fact("Grid", _grid(cells)),
         _fact("Profiled duration", line(cells["kernel_duration"], " ", small(NOT_A_BENCHMARK))),
         clean_time(),
     ]
@@ -117,6 +115,12 @@ def failure(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
 
 def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}." if not words.endswith(".") else words
+
+
+def _grid(cells: Cells) -> Line:
+    if not cells.value("grid_size").known and not cells.value("block_size").known:
+        return line(cells["grid_size"])
+    return line(_dims(cells, "grid"), small(" blocks of "), _dims(cells, "block"), small(" threads"))
 
 
 def _dims(cells: Cells, what: str) -> Any:

@@ -34,14 +34,14 @@ def tables(
     whole = sum(launch.weight for launch in launches)
     totals = [group.total for group in kernels]
     longest = max(totals, default=0)
-    unit = numbers.scale(totals, "s")
-    medians = [_median(group) for group in kernels]
+    like = [median(totals)] if totals else []
+    typical = _typical(launches)
     spell = dict(zip((group.first.cells.kernel.demangled for group in kernels), names, strict=True))
     return {
         "columns": [label for _, label in columns],
         "lacking": [label for id, label in COLUMNS if (id, label) not in columns],
-        "total_unit": unit,
-        "median_unit": numbers.scale(medians, "s"),
+        "total_unit": numbers.scale(like, "s"),
+        "duration_unit": numbers.scale([typical], "s"),
         "kernels": [
             {
                 "name": name,
@@ -51,16 +51,14 @@ def tables(
                 "count": f"{len(group.launches):,}",
                 "links": sorted(launch.n for launch in group.launches)[:LINKED],
                 "more": max(0, len(group.launches) - LINKED),
-                "median": middle,
-                "range": _range(group, medians),
+                "median": _duration(_median(group), typical),
+                "range": _range(group, typical),
                 "columns": [_span(group, id) for id, _ in columns],
                 "limit": _limits(group),
             }
-            for group, name, total, middle in zip(
-                kernels, names, numbers.together(totals, "s"), numbers.together(medians, "s"), strict=True
-            )
+            for group, name, total in zip(kernels, names, numbers.together(totals, "s", like), strict=True)
         ],
-        "launches": [] if lazy else [_row(launch, spell, columns, whole, medians) for launch in launches],
+        "launches": [] if lazy else [_row(launch, spell, columns, whole, typical) for launch in launches],
         "by_kernel": len(kernels) < len(launches),
     }
 
@@ -71,18 +69,17 @@ def plain_rows(launches: Sequence[Launch], spell: dict[str, str], word: Any) -> 
         column for column in COLUMNS if any(launch.cells.value(column[0]).known for launch in launches)
     ]
     whole = sum(launch.weight for launch in launches)
-    scale = [launch.duration for launch in launches]
-    texts = numbers.together(scale, "s")
+    like = _typical(launches)
     return [
         [
             launch.n,
             word(spell[launch.cells.kernel.demangled]),
-            duration if launch.duration is not None else "not collected",
+            _duration(launch.duration, like),
             numbers.short(share(launch.weight, whole), "%"),
             *(_text(launch, id) for id, _ in columns),
             word(limited_by(launch.diagnosis.verdict.cls, launch.diagnosis.verdict.limiter)),
         ]
-        for launch, duration in zip(launches, texts, strict=True)
+        for launch in launches
     ]
 
 
@@ -91,15 +88,16 @@ def _row(
     spell: dict[str, str],
     columns: Sequence[tuple[str, str]],
     whole: float,
-    medians: Sequence[float | None],
+    like: float | None,
 ) -> dict[str, Any]:
     verdict = launch.diagnosis.verdict
-    duration = numbers.together([launch.duration, *medians], "s")[0]
     cell = launch.cells["kernel_duration"]
     return {
         "n": launch.n,
         "name": spell[launch.cells.kernel.demangled],
-        "duration": {**cell, "text": duration} if launch.duration is not None else cell,
+        "duration": {**cell, "text": _duration(launch.duration, like)}
+        if launch.duration is not None
+        else cell,
         "share": numbers.short(share(launch.weight, whole), "%"),
         "cells": [_unit_in_head(launch.cells[id], id) for id, _ in columns],
         "limit": limited_by(verdict.cls, verdict.limiter),
@@ -123,17 +121,26 @@ def _median(group: Group) -> float | None:
     return median(known) if known else None
 
 
-def _range(group: Group, medians: Sequence[float | None]) -> str:
+def _typical(launches: Sequence[Launch]) -> float | None:
+    """Return the median duration [s]: its unit is that of every duration in the tables."""
+    return _median(Group(tuple(launches)))
+
+
+def _duration(value: float | None, like: float | None) -> str:
+    return "not collected" if value is None else numbers.together([value], "s", [like])[0]
+
+
+def _range(group: Group, like: float | None) -> str:
     known = [launch.duration for launch in group.launches if launch.duration is not None]
     if len(known) < 2:
         return ""
-    low, high = numbers.together([min(known), max(known), *medians], "s")[:2]
+    low, high = _duration(min(known), like), _duration(max(known), like)
     return low if low == high else f"{low}–{high}"
 
 
 def _span(group: Group, id: str) -> str:
     values = [launch.cells.value(id) for launch in group.launches]
-    known = [v.value for v in values if isinstance(v.value, int | float)]
+    known = [n for v in values if (n := v.number) is not None]
     if not known:
         return "not collected"
     return numbers.span(min(known), max(known), values[0].unit).removesuffix(f"{numbers.NARROW}%")

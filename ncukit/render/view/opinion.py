@@ -54,7 +54,7 @@ def opinion(rules: Iterable[RuleResult], cls: str, limiter: str | None) -> dict[
         if said:
             rows.append(_row(rule, said, cls, limiter))
     rows.sort(key=lambda row: (-(row["gain"] or 0), row["global"] is None, row["name"]))
-    notes = [f"{plural(len(rows), 'message')}."] if empty or errors else []
+    notes = [f"{plural(len(rows), 'message')}." if rows else "No message."] if empty or errors else []
     if empty:
         notes.append(f"{plural(empty, 'rule')} without text {'is' if empty == 1 else 'are'} left out.")
     if errors:

@@ -72,6 +72,8 @@ def not_a_number(cells: Cells) -> int:
 
 
 def _sentence(cells: Cells) -> str:
+    if cells.kernel.failed:
+        return "No counter of this launch is used: only what describes device and launch stays true."
     nan = not_a_number(cells)
     first = "Counters: complete." if not missing(cells) else "Counters: incomplete."
     if nan:
@@ -167,6 +169,8 @@ def _length(cells: Cells) -> dict[str, Any]:
 
 
 def _collected(cells: Cells) -> dict[str, Any]:
+    if cells.kernel.failed:
+        return fact("Collected", "bad", "failed", line("The counters that are in the file are not used."))
     lacks = missing(cells)
     sections = len(cells.kernel.raw.sections)
     text = line(f"{plural(sections, 'section')} in the file. " if sections else "")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from ncukit.model import Diagnosis, Point, Roof
+from ncukit.model import Diagnosis, Point, Roof, Roofline
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, Cells, plain
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
 from ncukit.render.line import line
 from ncukit.render.view.quality import is_short
 from ncukit.render.words import LEVELS, PRECISIONS, listed
+from ncukit.roofline import attainable
 
 CLOCKS = {"dram": "dram", "l1": "sm", "shared": "sm", "compute": "sm"}
 """Which clock a roof scales with; the data sheet's clock of L2 is not in a report."""
@@ -21,8 +24,8 @@ UNITS = {"FLOP": "FLOP", "OP": "operations", "inst": "warp instructions"}
 
 def section(cells: Cells, diagnosis: Diagnosis) -> tuple[dict[str, Any], Figure | None]:
     """Return the tables, checks and words of the roofline, and its figure (None without a point to draw)."""
-    roof = diagnosis.roofline
-    limiter = limiting_point(diagnosis)
+    roof = with_shared(cells, diagnosis)
+    limiter = limiting_point(roof.points, diagnosis.verdict.limiter)
     work = _work(roof.points)
     marks = [mark(p, p is limiter) for p in roof.points if p.intensity and p.achieved]
     figure = roofline(marks, ceilings(cells, roof.roofs, roof.points), unit=UNITS[work])
@@ -76,6 +79,8 @@ def ceilings(cells: Cells, roofs: tuple[Roof, ...], points: tuple[Point, ...]) -
     """
     drawn: list[Ceiling] = []
     used = {p.precision for p in points} | {p.level for p in points}
+    if "shared" in used:
+        used.add("l1")
     for roof in roofs:
         if roof.name not in used and points:
             continue
@@ -108,10 +113,33 @@ def sheet(cells: Cells, roof: Roof) -> float | None:
     return roof.value * most / clock if clock and most else None
 
 
-def limiting_point(diagnosis: Diagnosis) -> Point | None:
+def with_shared(cells: Cells, diagnosis: Diagnosis) -> Roofline:
+    """Return the roofline with a point at shared memory where that is the limiter.
+
+    It shares the roof of L1, whose data stage it goes through; its bytes, 128 a wavefront, are an estimate.
+    """
+    roof = diagnosis.roofline
+    bytes_, same = cells.number("shared_bytes"), next(iter(roof.points), None)
+    l1 = next((r for r in roof.roofs if r.name == "l1"), None)
+    if diagnosis.verdict.limiter != "shared" or not bytes_ or same is None or l1 is None or same.peak is None:
+        return roof
+    intensity = same.flop / bytes_
+    point = replace(
+        same,
+        level="shared",
+        bytes=bytes_,
+        intensity=intensity,
+        attainable=attainable(intensity, same.peak, l1.value),
+        bandwidth=l1.value,
+        quality="estimate",
+        sources=("shared_bytes",),
+    )
+    return replace(roof, points=(point, *roof.points))
+
+
+def limiting_point(points: Sequence[Point], limiter: str | None) -> Point | None:
     """Return the point that the verdict is about: its level or its precision, nearest to the roof."""
-    limiter = diagnosis.verdict.limiter
-    some = [p for p in diagnosis.roofline.points if p.share is not None and _about(p, limiter)]
+    some = [p for p in points if p.share is not None and _about(p, limiter)]
     return max(some, key=lambda p: (p.share or 0, p.level == "dram"), default=None)
 
 

@@ -12,6 +12,7 @@ from ncukit.render.view.families import families
 from ncukit.render.view.findings import findings
 from ncukit.render.view.memory import memory
 from ncukit.render.view.roofs import section as roofline
+from ncukit.render.view.rows import GLANCE
 from ncukit.render.view.stalls import stalls
 from ncukit.render.view.verdict import verdict
 
@@ -22,7 +23,8 @@ def sections(cells: Cells, diagnosis: Diagnosis, timeline: str) -> tuple[dict[st
     parts: dict[str, Any] = {"n": cells.launch, "cls": found.cls}
     if cells.kernel.failed or found.cls == "failed":
         return parts | {"failure": head.failure(cells, diagnosis)}, {}
-    cited = frozenset(e.metric for e in found.evidence)
+    others = {id for id, _, means in GLANCE if found.limiter not in means}
+    cited = frozenset(e.metric for e in found.evidence) - others
     tables, figure = roofline(cells, diagnosis)
     parts |= {
         "verdict": verdict(cells, diagnosis, timeline),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ncukit.model import Diagnosis, Evidence, Experiment
@@ -21,7 +22,7 @@ def verdict(cells: Cells, diagnosis: Diagnosis, timeline: str = "timeline") -> d
     ``timeline`` is the id of the section that says how to add one.
     """
     found = diagnosis.verdict
-    bars = glance(cells, found.limiter)
+    bars = glance(cells, found.limiter, found.evidence)
     return {
         "cls": found.cls,
         "role": role(found.cls, found.limiter),
@@ -103,20 +104,41 @@ def region(timeline: str) -> Line:
     )
 
 
-def glance(cells: Cells, limiter: str | None) -> list[dict[str, Any]]:
-    """Return the units by share of peak [%], busiest first; the limiter is hot."""
-    units = list(GLANCE)
-    if limiter in GLANCE_PIPES:
+def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ()) -> list[dict[str, Any]]:
+    """Return the units by share of peak [%], busiest first; the limiter is hot.
+
+    The verdict's own number stands for the limiter where it quotes one "of peak": it knows which pipe, port
+    or stage of the unit is full, and which counter tells.
+    """
+    units = {
+        id: _bar(cells[id], n, label, limiter in means)
+        for id, label, means in GLANCE
+        if (n := cells.number(id)) is not None
+    }
+    quoted = next((e for e in evidence if e.unit == "%" and e.text.startswith(OF_PEAK)), None)
+    if limiter and quoted and isinstance(quoted.value, int | float):
+        for bar in units.values():
+            bar["hot"] = False
+        label = units[quoted.metric]["label"] if quoted.metric in units else _unit(quoted.text)
+        units[quoted.metric] = _bar(evidence_cell(cells, quoted), quoted.value, label, True)
+    elif limiter in GLANCE_PIPES:
         id, label = GLANCE_PIPES[limiter]
-        units.append((id, label, frozenset({limiter})))
-    known = [
-        (n, id, label, limiter in means) for id, label, means in units if (n := cells.number(id)) is not None
-    ]
-    known.sort(key=lambda unit: -unit[0])
-    return [
-        {"label": label, "cell": cells[id], "bar": round(min(100.0, max(0.0, n)), 1), "hot": hot}
-        for n, id, label, hot in known
-    ]
+        if (n := cells.number(id)) is not None:
+            units[id] = _bar(cells[id], n, label, True)
+    return sorted(units.values(), key=lambda bar: -bar["bar"])
+
+
+OF_PEAK = "of peak: "
+
+
+def _bar(cell: Cell, value: float, label: str, hot: bool) -> dict[str, Any]:
+    return {"label": label, "cell": cell, "bar": round(min(100.0, max(0.0, value)), 1), "hot": hot}
+
+
+def _unit(text: str) -> str:
+    """Return the unit that a line of evidence names: "of peak: FP64 pipe, while ..." is the pipe."""
+    name = text.removeprefix(OF_PEAK).split(", while")[0]
+    return name[:1].upper() + name[1:]
 
 
 def _deck(bars: list[dict[str, Any]], cls: str) -> Line:
@@ -124,18 +146,19 @@ def _deck(bars: list[dict[str, Any]], cls: str) -> Line:
     if cls in ("failed", "undetermined") or len(bars) < 2:
         return []
     first, second = bars[0], bars[1]
-    if cls == "latency-bound":
-        return line(
-            f"No unit is at its limit: the busiest, {first['label']}, reaches ",
-            first["cell"],
-            f" of peak and the next, {second['label']}, ",
-            second["cell"],
-            ". The time goes into waiting.",
-        )
+    start = "No unit is at its limit. " if cls == "latency-bound" else ""
     return line(
-        f"{first['label']} is the busiest unit with ", first["cell"], " of peak. The next, ",
-        second["label"], ", reaches ", second["cell"], ".",
-    )  # fmt: skip
+        f"{start}The busiest unit is {_inside(first['label'])}, at ",
+        first["cell"],
+        f" of peak. The next is {_inside(second['label'])}, at ",
+        second["cell"],
+        ".",
+    )
+
+
+def _inside(label: str) -> str:
+    """Return a label as it stands inside a sentence: "Issue slots" becomes "issue slots", "DRAM" stays."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
 def _confidence(diagnosis: Diagnosis) -> dict[str, Any] | None:
