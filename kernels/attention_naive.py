@@ -9,7 +9,6 @@ Model: attention(batch, heads, queries, keys, head_dim, fp16, materialised), 4 d
 import torch
 
 import ncukit
-from ncukit import models
 
 EXPECT = {
     "gpu_kernel": "softmax",
@@ -34,5 +33,5 @@ def attention_naive(batch, heads, queries, keys, head_dim):
     return ncukit.Case(
         run=run,
         reference=lambda: torch.nn.functional.scaled_dot_product_attention(q.float(), k.float(), v.float()),
-        model=models.attention(batch, heads, queries, keys, head_dim, "fp16", materialised=True),
+        model=ncukit.models.attention(batch, heads, queries, keys, head_dim, "fp16", materialised=True),
     )

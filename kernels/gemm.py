@@ -8,7 +8,6 @@ Model: gemm(m, n, k, fp16), 2 m n k FLOP.
 import torch
 
 import ncukit
-from ncukit import models
 
 EXPECT = {
     "verdict": ["compute-bound:tensor", "balanced"],
@@ -25,5 +24,5 @@ def gemm(m, n, k):
     return ncukit.Case(
         run=lambda: a @ b,
         reference=lambda: a.double() @ b.double(),
-        model=models.gemm(m, n, k, "fp16"),
+        model=ncukit.models.gemm(m, n, k, "fp16"),
     )

@@ -10,7 +10,6 @@ import os
 import torch
 
 import ncukit
-from ncukit import models
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 if DEVICE == "cpu":
@@ -68,5 +67,5 @@ def gemm_triton(m, n, k):
     return ncukit.Case(
         run=run,
         reference=lambda: a.double() @ b.double(),
-        model=models.gemm(m, n, k, "fp16"),
+        model=ncukit.models.gemm(m, n, k, "fp16"),
     )

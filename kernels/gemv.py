@@ -8,7 +8,6 @@ Model: gemv(m, n, fp16), 2 m n FLOP; the matrix is read once.
 import torch
 
 import ncukit
-from ncukit import models
 
 EXPECT = {
     "verdict": ["memory-bound:dram"],
@@ -25,5 +24,5 @@ def gemv(m, n):
     return ncukit.Case(
         run=lambda: a @ x,
         reference=lambda: a.double() @ x.double(),
-        model=models.gemv(m, n, "fp16"),
+        model=ncukit.models.gemv(m, n, "fp16"),
     )

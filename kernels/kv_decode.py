@@ -8,7 +8,6 @@ Model: kv_cache_decode(batch, heads, kv_heads, context, head_dim, fp16), 4 d + 4
 import torch
 
 import ncukit
-from ncukit import models
 
 EXPECT = {
     "verdict": ["memory-bound:dram"],
@@ -33,5 +32,5 @@ def kv_decode(batch, heads, kv_heads, context, head_dim):
     return ncukit.Case(
         run=lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=heads != kv_heads),
         reference=reference,
-        model=models.kv_cache_decode(batch, heads, kv_heads, context, head_dim, "fp16"),
+        model=ncukit.models.kv_cache_decode(batch, heads, kv_heads, context, head_dim, "fp16"),
     )

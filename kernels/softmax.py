@@ -8,7 +8,6 @@ Model: softmax(rows, columns, fp16), 3 FLOP an element less one a row; one read,
 import torch
 
 import ncukit
-from ncukit import models
 
 EXPECT = {
     "gpu_kernel": "softmax",
@@ -25,5 +24,5 @@ def softmax(rows, columns):
     return ncukit.Case(
         run=lambda: torch.softmax(scores, dim=1),
         reference=lambda: torch.softmax(scores.double(), dim=1),
-        model=models.softmax(rows, columns, "fp16"),
+        model=ncukit.models.softmax(rows, columns, "fp16"),
     )

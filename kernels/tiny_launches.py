@@ -9,7 +9,6 @@ Model: vector(n, fp32, reads 1, writes 1) with one FLOP an element and launch.
 import torch
 
 import ncukit
-from ncukit import models
 
 EXPECT = {
     "gpu_kernel": "elementwise_kernel",
@@ -34,5 +33,5 @@ def tiny_launches(n, launches):
     return ncukit.Case(
         run=run,
         reference=lambda: start.double() + launches,
-        model=models.vector(n, "fp32", reads=1, writes=1, flop_per_element=launches),
+        model=ncukit.models.vector(n, "fp32", reads=1, writes=1, flop_per_element=launches),
     )

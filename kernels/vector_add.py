@@ -8,7 +8,6 @@ Model: vector(n, fp32, reads 2, writes 1), n FLOP.
 import torch
 
 import ncukit
-from ncukit import models
 
 EXPECT = {
     "gpu_kernel": "elementwise_kernel",
@@ -26,5 +25,5 @@ def vector_add(n):
     return ncukit.Case(
         run=lambda: a + b,
         reference=lambda: a.double() + b.double(),
-        model=models.vector(n, "fp32", reads=2, writes=1),
+        model=ncukit.models.vector(n, "fp32", reads=2, writes=1),
     )

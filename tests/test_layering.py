@@ -14,7 +14,7 @@ from tests.conftest import CHECKOUT
 RANKS = (
     {"errors", "units", "resources"},
     {"model", "tools", "catalog", "workload"},
-    {"collect", "read", "normalise", "roofline", "models", "frame"},
+    {"collect", "read", "normalise", "roofline", "frame"},
     {"diagnose"},
     {"compare", "dataset", "render"},
     {"api"},
