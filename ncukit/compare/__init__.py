@@ -64,7 +64,7 @@ def _pair(
     found: Match, base: Side, other: Side, clean: Row | None, elements: tuple[float | None, float | None]
 ) -> Pair:
     sides = Sides(found.base.kernel, found.other.kernel)
-    table = read(rows(found.base, found.other, sides))
+    table = read(rows(found.base, found.other, sides), same_gpu=sides.same_gpu)
     accounts = explain(table, sides.base, sides.other)
     for id, (share, words) in accounts.items():
         table[id] = replace(table[id], explains=share, account=words)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from ncukit.compare.comparable import Sides
 from ncukit.compare.match import Match
 from ncukit.compare.noise import FEW, FLOOR, SHORT, SHORT_FLOOR
+from ncukit.compare.rows import signed
 from ncukit.compare.samples import SAME_WORK, WORK
 from ncukit.diagnose.timeline.names import kernel_kind
-from ncukit.diagnose.words import listed, short
+from ncukit.diagnose.words import listed, sentence, short
 from ncukit.model import Kernel
 from ncukit.model.comparison import Fact, Row, Side
 
@@ -84,9 +85,9 @@ def _clocks(sides: Sides, rows: Mapping[str, Row]) -> Fact:
             words.append(f"{name} clock not known on both sides.")
             continue
         known = True
-        words.append(f"{name} {short(a, 'hz')} and {short(b, 'hz')} ({100 * (b / a - 1):+.1f}\u202f%).")
+        words.append(f"{name} {short(a, 'hz')} and {short(b, 'hz')} ({signed(100 * (b / a - 1))}).")
         off = off or abs(b / a - 1) > CLOCKS
-    text = " ".join(words).replace("-", "\u2212")
+    text = " ".join(words)
     if not known:
         return Fact("clocks", "Clocks", "no", "unknown", text)
     if any((k.number("kernel_duration") or 1.0) < SHORT for k in (sides.base, sides.other)):
@@ -140,7 +141,7 @@ def _collected(sides: Sides, rows: Mapping[str, Row]) -> Fact:
     both = [name for name in lacks[0] if name in lacks[1]]
     tail = f" Neither has {listed(both)}." if both else ""
     if any(only):
-        text = f"{'; '.join(words).capitalize()}: those rows are unknown, not changed.{tail} Passes: {count}."
+        text = f"{sentence('; '.join(words))}: those rows are unknown, not changed.{tail} Passes: {count}."
         return Fact("collected", "Collected", "warn", "differs", text)
     sections = [set(k.raw.sections) for k in (sides.base, sides.other)]
     if sections[0] != sections[1] and all(sections):
@@ -164,7 +165,8 @@ def _shape(rows: Mapping[str, Row]) -> Fact:
     parts = []
     for row, words in known:
         a, b = (f"{float(v):,.0f}" for v in (row.base.value, row.other.value) if v is not None)
-        parts.append(f"{a} {words}" if a == b else f"{a} \u2192 {b} {words}")
+        noun = words.replace("blocks", "block").replace("registers", "register") if a == b == "1" else words
+        parts.append(f"{a} {noun}" if a == b else f"{a} \u2192 {b} {words}")
     changed = [words for row, words in known if row.base.value != row.other.value]
     dims = any(rows[f"{w}_dim_{axis}"].reading == "moved" for w in ("grid", "block") for axis in "xyz")
     text = ", ".join(parts) + "."
@@ -224,7 +226,7 @@ def _spread(match: Match) -> Fact:
             )
         else:
             parts.append(f"{side} one measurement")
-    text = "; ".join(parts).capitalize() + "."
+    text = sentence("; ".join(parts)) + "."
     if any(s.repeats > 1 and s.same_work is None for s in (a, b)):
         text += " That the repeats do the same work is not known; `--match order` keeps them apart."
     few = max(a.repeats, b.repeats) < FEW

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ncukit.catalog import load
-from ncukit.compare.comparable import Sides
+from ncukit.compare.comparable import Sides, reading_of
 from ncukit.diagnose.words import short
 from ncukit.model import Experiment, Value
 from ncukit.model.comparison import Prediction, Row
@@ -47,8 +47,9 @@ def _watched(row: Row, words: str) -> Prediction:
         return Prediction(f"{moved}, not 0", None if row.beyond_noise and row.change < 0 else False, row.id)
     if row.reading in ("better", "worse"):
         return Prediction(moved, row.reading == "better", row.id)
+    judged = not reading_of(row.id)[0] and load().metrics[row.id].direction != "neutral"
     if row.reading == "same":
-        return Prediction(f"{moved}: no change shown", False, row.id)
+        return Prediction(f"{moved}: no change shown", False if judged else None, row.id)
     return Prediction(f"{moved}: it moved, which alone is neither good nor bad", None, row.id)
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from ncukit.catalog import Metric, load
 from ncukit.compare.comparable import Judged, Sides, judge, reading_of
 from ncukit.compare.noise import noise
+from ncukit.compare.samples import SAME_WORK
 from ncukit.model import Kernel, Value
 from ncukit.model.comparison import Per, Reading, Row, Sample
 
@@ -21,6 +22,8 @@ PER = (
 """What quantities are divided by: the work, the traffic, and the threads of the launch."""
 QUANTITIES = ("kernel_duration", "dram_bytes", "bytes_l2", "inst_executed")
 ELEMENT = "output element"
+EXTENSIVE = frozenset({"s", "byte", "inst", "sector", "request", "wavefront", "conflict", "branch", "cycle"})
+"""Units of quantities that grow with the work."""
 
 
 def rows(base: Sample, other: Sample, sides: Sides) -> dict[str, Row]:
@@ -28,9 +31,28 @@ def rows(base: Sample, other: Sample, sides: Sides) -> dict[str, Row]:
     return {metric.id: _row(metric, base, other, sides) for metric in load().metrics.values()}
 
 
-def read(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """Return the rows with what each change says, which for some depends on whether another one changed."""
-    return {id: replace(row, **_reading(row, rows)) for id, row in rows.items()}  # type: ignore[arg-type]
+def read(rows: Mapping[str, Row], *, same_gpu: bool = True) -> dict[str, Row]:
+    """Return the rows with what each change says, which for some depends on whether another one changed.
+
+    Between different GPUs more or less of anything is neither good nor bad where the work differs as well.
+    """
+    found = {id: replace(row, **_reading(row, rows)) for id, row in rows.items()}  # type: ignore[arg-type]
+    if same_gpu or not other_work(rows):
+        return found
+    return {
+        id: replace(row, reading="moved", reason="the work differs: see the quantities per unit of work")
+        if row.reading in ("better", "worse") and load().metrics[id].unit in EXTENSIVE
+        else row
+        for id, row in found.items()
+    }
+
+
+def other_work(rows: Mapping[str, Row]) -> bool:
+    """Return whether both sides counted floating-point operations, and not the same number of them."""
+    base, other = rows["flops_total"].base.number, rows["flops_total"].other.number
+    if base is None or other is None:
+        return False
+    return abs(other - base) > SAME_WORK * max(base, other)
 
 
 def per(base: Kernel, other: Kernel, elements: tuple[float | None, float | None]) -> tuple[Per, ...]:
@@ -61,6 +83,20 @@ def change_of(base: float, other: float, unit: str) -> tuple[float, Literal["%",
     if base == 0:
         return (0.0 if other == 0 else math.copysign(math.inf, other)), "%"
     return 100 * (other - base) / abs(base), "%"
+
+
+def signed(change: float, unit: str = "%", *, digits: int = 1) -> str:
+    """Return a change with its sign; one that rounds to nothing has none.
+
+    >>> signed(-29.78), signed(0.004), signed(math.inf)
+    ('−29.8\u202f%', '0.0\u202f%', 'from 0')
+    """
+    if not math.isfinite(change):
+        return "from 0"
+    text = f"{change:+.{digits}f}"
+    if not float(text):
+        text = text[1:]
+    return f"{text}\u202f{unit}".replace("-", "\u2212")
 
 
 def _row(metric: Metric, base: Sample, other: Sample, sides: Sides) -> Row:

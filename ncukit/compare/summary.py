@@ -11,9 +11,10 @@ from ncukit.compare.comparable import Sides
 from ncukit.compare.facts import verdict_on
 from ncukit.compare.match import Match
 from ncukit.compare.noise import FEW
+from ncukit.compare.rows import other_work, signed
 from ncukit.compare.spilling import Spilling, spilling
 from ncukit.diagnose.words import sentence, short
-from ncukit.model import Verdict
+from ncukit.model import Kernel, Verdict
 from ncukit.model.comparison import Fact, Row, Summary, Trend
 from ncukit.model.finding import Confidence
 from ncukit.render.words import LIMITERS
@@ -22,6 +23,8 @@ TELLING = 25.0
 """[%] of the change in duration that a row must go with to be named as the cause."""
 LARGE = 10.0
 """[%] A change this large shows even in one pass each."""
+CLEAR = 2.0
+"""Times the noise: a smaller change has no cause worth naming."""
 DURATION = "kernel_duration"
 _CAUSES = Path(__file__).resolve().parent / "data" / "causes.json"
 
@@ -78,8 +81,16 @@ def _claim(
 ) -> tuple[str, str, tuple[str, ...]]:
     """Return the claim, the id of its cause, and the rows behind it."""
     if trend == "unchanged":
-        change = f"{time.change or 0:+.1f}\u202f%".replace("-", "\u2212")
-        return f"No change shown: {change} in time, within {time.noise_from}", "", (DURATION,)
+        return (
+            f"No change shown: {signed(time.change or 0.0)} in time, within {time.noise_from}",
+            "",
+            (DURATION,),
+        )
+    if not sides.same_gpu and (kind := _other_kind(rows, sides)):
+        ends = [short(value.number, "s") for value in (time.base, time.other)]
+        where = [kernel.gpu or "the GPU of the " + side for kernel, side in _named(sides)]
+        claim = f"{kind} on another GPU: {ends[0]} on {where[0]}, {ends[1]} on {where[1]}"
+        return f"{claim}; {_limits(match, joined=True)}", "work", (DURATION, "flops_total")
     if not sides.same_gpu:
         on = f"on {sides.other.gpu or 'the other GPU'}, against {sides.base.gpu or 'the base'}"
         limits = _limits(match, joined=True)
@@ -87,7 +98,7 @@ def _claim(
     head = "Slower" if trend == "slower" else "Faster"
     if found is not None:
         return f"{head}: {found.claim}", found.cause, found.evidence
-    causes = telling(rows)
+    causes = telling(rows) if abs(time.change or 0.0) >= CLEAR * time.noise else []
     words = _cause_words()
     if not causes:
         return f"{head}: {factor(time)}; {_limits(match)}", "", (DURATION,)
@@ -114,6 +125,22 @@ def _cause_words() -> Mapping[str, tuple[str, str]]:
     return data
 
 
+def _other_kind(rows: Mapping[str, Row], sides: Sides) -> str:
+    """Return what differs beside the GPU, so that the times alone say nothing about the GPUs."""
+    base, other = sides.base, sides.other
+    if other_work(rows):
+        return "Other work"
+    if base.name != other.name:
+        return "Another kernel"
+    if (base.demangled or base.name) != (other.demangled or other.name):
+        return "Other template arguments or parameters"
+    return ""
+
+
+def _named(sides: Sides) -> tuple[tuple[Kernel, str], tuple[Kernel, str]]:
+    return (sides.base, "base"), (sides.other, "other side")
+
+
 def _limits(match: Match, *, joined: bool = False) -> str:
     base, other = match.base.diagnosis.verdict, match.other.diagnosis.verdict
     if (base.cls, base.limiter) == (other.cls, other.limiter):
@@ -126,7 +153,8 @@ def _limits(match: Match, *, joined: bool = False) -> str:
 def _amount(time: Row, clean: Row | None) -> str:
     base, other = time.base.number, time.other.number
     how = "clean, without a profiler" if time is clean else "profiled, not a benchmark"
-    return f"{sentence(factor(time))}: {short(base, 's')} \u2192 {short(other, 's')} ({how})."
+    ends = f"{short(base, 's')} \u2192 {short(other, 's')} ({how})."
+    return f"{sentence(factor(time))}: {ends}" if time.beyond_noise else ends
 
 
 def _confidence(

@@ -1,0 +1,1 @@
+"""A comparison shown: page, terminal, Markdown, JSON, JUnit XML, annotations of a pull request."""
