@@ -117,19 +117,21 @@ def rows(db: Database, kind: str, names: Names, notes: list[str]) -> Columns:
         if kind in ("kernels", "copies", "memsets", "graphs"):
             timed &= (columns["start"] != 0) | (columns["end"] != 0)  # CUPTI: both 0 = time not collected
         without += total - int(timed.sum())
-        parts.append({name: column[timed] for name, column in columns.items()})
+        parts.append(columns if timed.all() else {name: column[timed] for name, column in columns.items()})
     if without:
         notes.append(f"{without:,} of the {WHAT[kind]} have no valid start and end: not counted in any time")
     if not parts:
         return Columns({name: np.empty(0, np.int64) for name in spec})
-    joined = {name: np.concatenate([p[name] for p in parts]) for name in spec}
+    joined = parts[0] if len(parts) == 1 else {n: np.concatenate([p[n] for p in parts]) for n in spec}
     for name in ("correlation", "stream", "context"):
-        if name in joined:
+        if name in joined and (joined[name] < -1).any():
             joined[name] = np.where(joined[name] < -1, joined[name] + _UINT32, joined[name])
     for name in ("name", "short"):
         if name in joined:
             joined[name] = _positions(db, joined[name], names)
-    order = np.lexsort((joined["end"], joined["start"]))
+    if (joined["start"][1:] >= joined["start"][:-1]).all():
+        return Columns(joined)
+    order = np.argsort(joined["start"], kind="stable")
     return Columns({name: column[order] for name, column in joined.items()})
 
 

@@ -166,7 +166,7 @@ def _sources(scope: Scope, device: int) -> list[_Source]:
     named = Named(scope.trace, calls)
     found.append(_Source("host launches", "launch", calls.take(named.is_kind("launch", "submit"))))
     found.append(_Source("host waits", "wait", calls.take(named.is_kind("wait"))))
-    kernels = scope.trace.kernels.take(scope.trace.kernels["device"] == device)
+    kernels = _on(scope.trace.kernels, device, "process", "context", "stream", "short")
     inverse, place = numbered(kernels["process"], kernels["context"], kernels["stream"])
     busy = np.bincount(inverse, weights=kernels.duration, minlength=len(place))
     most = np.argsort(-busy, kind="stable")[:STREAMS]
@@ -190,6 +190,12 @@ def _sources(scope: Scope, device: int) -> list[_Source]:
     empty = empty_time(scope, device)
     found.append(_Source("GPU empty", "gap", Columns({"start": empty.start, "end": empty.end})))
     return found
+
+
+def _on(rows: Columns, device: int, *columns: str) -> Columns:
+    """Return start, end and ``columns`` of what ran on ``device``."""
+    mask = rows["device"] == device
+    return Columns({name: rows[name][mask] for name in ("start", "end", *columns)})
 
 
 def _ranges(scope: Scope) -> list[tuple[int, Columns]]:
