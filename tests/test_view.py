@@ -470,7 +470,22 @@ def test_the_whole_file_has_one_verdict_the_common_cause_first() -> None:
     claim = spoken(mixed["verdict"]["claim"])
     assert claim.startswith("Launch 10, ")
     assert claim.endswith("is compute-bound: FP64 pipe")
-    assert len(mixed["verdict"]["evidence"]) == 2
+    shares = [spoken(e["text"]) for e in mixed["verdict"]["evidence"] if "profiled time" in spoken(e["text"])]
+    assert len(shares) == 2
+
+
+def test_the_evidence_of_a_file_is_the_range_over_its_launches() -> None:
+    def measured(index: int, busy: float) -> Diagnosis:
+        found = transpose(index)
+        return replace(
+            found,
+            verdict=replace(
+                found.verdict, evidence=(Evidence("l1_throughput_pct", busy, "%", "of peak: L1"),)
+            ),
+        )
+
+    rows = view(measured(0, 85.2), measured(1, 91.4))["verdict"]["evidence"]
+    assert (rows[-1]["n"]["text"], spoken(rows[-1]["text"])) == ("85.2–91.4\u202f%", "of peak: L1")
 
 
 def test_failed_and_undetermined_launches_are_counted_in_sight() -> None:

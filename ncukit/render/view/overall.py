@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ncukit.model import ReportFile, RuleResult
+from ncukit.model import RuleResult
 from ncukit.render import numbers
 from ncukit.render.cells import plain
 from ncukit.render.line import Line, bold, code, line, link
 from ncukit.render.view.groups import Group, Launch, share
 from ncukit.render.view.opinion import SENTENCE, against, gains, readable
-from ncukit.render.view.quality import SHORT, fact, missing, not_a_number
-from ncukit.render.view.verdict import PIPS, experiment, role
+from ncukit.render.view.overall_quality import is_brief, quality
+from ncukit.render.view.verdict import PIPS, evidence_cell, experiment, role
 from ncukit.render.words import LIMITERS, limited_by, listed, plural, shorten
+
+__all__ = ["opinion", "quality", "verdict"]
 
 LISTED = 6
 """Groups of launches in the ledger."""
+QUOTED = 3
+"""Lines of evidence of the largest group."""
 
 
 def verdict(launches: Sequence[Launch], groups: Sequence[Group]) -> dict[str, Any]:
@@ -36,7 +40,7 @@ def verdict(launches: Sequence[Launch], groups: Sequence[Group]) -> dict[str, An
         "deck": _deck(top),
         "confidence": _confidence(top),
         "glance": [],
-        "evidence": [_ledger(group, launches) for group in groups[:LISTED]],
+        "evidence": [_ledger(group, launches) for group in groups[:LISTED]] + _shared(top),
         "against": _against(launches),
         "missing": [],
         "collect": "",
@@ -53,29 +57,6 @@ def verdict(launches: Sequence[Launch], groups: Sequence[Group]) -> dict[str, An
             "cost more than the kernels. ",
             link("How to add one", "timeline"),
         ),
-    }
-
-
-def quality(launches: Sequence[Launch], file: ReportFile) -> dict[str, Any]:
-    """Return the quality box of the file: how many launches each caution is about."""
-    facts = [
-        _length(launches),
-        _caches(),
-        _clocks(launches),
-        _collected(launches),
-        _passes(launches),
-        _values(launches),
-        _which(launches, file),
-    ]
-    cautions = [f for f in facts if f["status"] in ("warn", "bad")]
-    facts = cautions + [f for f in facts if f not in cautions]
-    lacks = ["clean time", "timeline", *_lacking(launches)]
-    good = sum(not launch.cells.kernel.failed for launch in launches)
-    return {
-        "sentence": line(
-            f"{good:,} of {len(launches):,} launches hold a valid measurement. Missing: {listed(lacks)}."
-        ),
-        "facts": facts,
     }
 
 
@@ -162,127 +143,36 @@ def _ledger(group: Group, launches: Sequence[Launch]) -> dict[str, Any]:
     }
 
 
+def _shared(group: Group) -> list[dict[str, Any]]:
+    """Return the evidence of the longest launch, over all launches of its group that quote the same thing."""
+    rows = []
+    for e in group.first.diagnosis.verdict.evidence[:QUOTED]:
+        same = [
+            other.value
+            for launch in group.launches
+            for other in launch.diagnosis.verdict.evidence
+            if (other.metric, other.unit, other.text) == (e.metric, e.unit, e.text)
+        ]
+        values = [value for value in same if isinstance(value, int | float)]
+        if len(same) == len(group.launches) and len(values) == len(same):
+            number = plain(numbers.span(min(values), max(values), e.unit))
+            rows.append({"n": number, "text": line(e.text)})
+        else:
+            about = link(f"launch {group.first.n}", f"kernel-{group.first.n}")
+            rows.append({"n": evidence_cell(group.first.cells, e), "text": line(f"{e.text} (", about, ")")})
+    return rows
+
+
 def _against(launches: Sequence[Launch]) -> list[dict[str, Any]]:
     failed = sum(launch.cells.kernel.failed is not None for launch in launches)
     undecided = sum(launch.diagnosis.verdict.cls == "undetermined" for launch in launches)
-    brief = sum(_short(launch) for launch in launches)
+    brief = sum(is_brief(launch) for launch in launches)
     rows = [
         (failed, "launches without a valid measurement; no number of them is used."),
         (undecided, "launches that this report cannot judge: see what is missing in each."),
         (brief, "launches under 10 µs: launching one costs about as much, so the gaps may matter more."),
     ]
     return [{"n": plain(f"{n:,}"), "text": line(words)} for n, words in rows]
-
-
-def _short(launch: Launch) -> bool:
-    return launch.duration is not None and launch.duration < SHORT
-
-
-def _length(launches: Sequence[Launch]) -> dict[str, Any]:
-    brief = sum(_short(launch) for launch in launches)
-    unknown = sum(launch.duration is None for launch in launches)
-    lost = line(f" The duration of {unknown:,} is unknown.") if unknown else []
-    if brief:
-        text = f"{brief:,} of {len(launches):,} launches are shorter than 10 µs: "
-        text += "clocks and shares of elapsed cycles are noisy."
-        return fact("Length", "warn", "too short", line(text) + lost)
-    if unknown == len(launches):
-        return fact("Length", "no", "unknown", line("No duration was collected."))
-    return fact("Length", "ok", "long enough", line("No launch is shorter than 10 µs.") + lost)
-
-
-def _caches() -> dict[str, Any]:
-    text = "Not recorded; ncu flushes caches before every pass by default. "
-    text += "Data that one launch leaves in L2 for the next is then read from DRAM."
-    return fact("Caches", "no", "not recorded", line(text))
-
-
-def _clocks(launches: Sequence[Launch]) -> dict[str, Any]:
-    parts = []
-    spread = 0.0
-    for id, name in (("sm_clock", "SM"), ("dram_clock", "DRAM")):
-        known = [n for launch in launches if (n := launch.cells.number(id)) is not None]
-        if known:
-            parts.append(f"{name} {numbers.span(min(known), max(known), 'hz')}")
-            spread = max(spread, max(known) / min(known) - 1 if min(known) else 0)
-    if not parts:
-        return fact("Clocks", "no", "unknown", line("No clock was collected."))
-    words = f"{'; '.join(parts)}. Clock control is not recorded; ncu locks to base by default."
-    return fact("Clocks", *(("warn", "varying") if spread > 0.05 else ("ok", "steady")), line(words))
-
-
-def _collected(launches: Sequence[Launch]) -> dict[str, Any]:
-    lacks = _lacking(launches)
-    if not lacks:
-        return fact(
-            "Collected",
-            "ok",
-            "all groups",
-            line("Throughputs, FLOPs, hit rates, stalls and samples are there."),
-        )
-    return fact(
-        "Collected",
-        "warn",
-        "in part",
-        line(bold("Not collected, in some or all launches: "), f"{listed(lacks)}."),
-    )
-
-
-def _lacking(launches: Sequence[Launch]) -> list[str]:
-    """Return the groups of counters that some good launch lacks."""
-    lacks: dict[str, None] = {}
-    for launch in launches:
-        if not launch.cells.kernel.failed:
-            lacks |= dict.fromkeys(missing(launch.cells))
-    return list(lacks)
-
-
-def _passes(launches: Sequence[Launch]) -> dict[str, Any]:
-    known = [n for launch in launches if (n := launch.cells.number("replay_passes")) is not None]
-    if not known:
-        return fact("Passes", "no", "unknown", line("The number of replay passes is not recorded."))
-    return fact(
-        "Passes",
-        "ok",
-        "counted",
-        line(f"{numbers.span(min(known), max(known), 'pass')} replay passes a launch."),
-    )
-
-
-def _values(launches: Sequence[Launch]) -> dict[str, Any]:
-    failed = [launch for launch in launches if launch.cells.kernel.failed]
-    nan = sum(not_a_number(launch.cells) for launch in launches)
-    text = line(f"{nan:,} raw values are not numbers, over all launches.")
-    if failed:
-        some = [
-            part
-            for launch in failed[:5]
-            for part in (link(str(launch.n), f"kernel-{launch.n}"), {"text": " "})
-        ]
-        return fact(
-            "Values",
-            "bad",
-            f"{len(failed):,} failed",
-            text + line(" Failed: ", *some, "…" if len(failed) > 5 else ""),
-        )
-    return fact(
-        "Values",
-        "warn" if nan else "ok",
-        f"{nan:,} missing" if nan else "complete",
-        text + line(" No launch failed."),
-    )
-
-
-def _which(launches: Sequence[Launch], file: ReportFile) -> dict[str, Any]:
-    if file.launches > len(launches):
-        text = f"{len(launches):,} of the {file.launches:,} launches in the file were chosen."
-        return fact("Which launch", "warn", "a selection", line(text))
-    return fact(
-        "Which launch",
-        "ok",
-        "all in file",
-        line(f"{len(launches):,} launches with ncu IDs from 0, in order. Kernel filters are not recorded."),
-    )
 
 
 def _rule_row(name: str, title: str, some: Sequence[tuple[RuleResult, Launch]]) -> dict[str, Any]:
