@@ -10,7 +10,7 @@ import pandas
 from ncukit.catalog import load
 from ncukit.model import Kernel
 
-CONTEXT = ("file", "index", "name", "demangled", "gpu", "compute_capability", "failed")
+CONTEXT = ("file", "index", "name", "demangled", "gpu", "failed")
 
 
 def frame(kernels: Iterable[Kernel], *, form: Literal["long", "wide"] = "wide") -> pandas.DataFrame:
@@ -29,7 +29,6 @@ def _head(kernel: Kernel) -> dict[str, object]:
         "name": kernel.name,
         "demangled": kernel.demangled,
         "gpu": kernel.gpu,
-        "compute_capability": kernel.compute_capability,
         "failed": kernel.failed is not None,
     }
 

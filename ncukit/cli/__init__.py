@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ncukit import __version__
-from ncukit.cli import catalog, demo, doctor, metrics, profile, report, schema, show, time, timeline
+from ncukit.cli import catalog, demo, doctor, metrics, output, profile, report, schema, show, time, timeline
 from ncukit.errors import NcukitError
 
 app = typer.Typer(
@@ -56,7 +56,7 @@ for _module in (profile, time, report, show, metrics, timeline, catalog, doctor,
 
 def main() -> None:
     """Run the command line; every `NcukitError` ends as two lines on stderr and its exit code."""
-    debug = _take_debug()
+    debug = output.debug = _take_debug()
     try:
         app()
     except BrokenPipeError:

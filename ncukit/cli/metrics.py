@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from ncukit.cli.options import Files, Json, KernelName, Launches, check_ids, chosen, each_file, open_report
+from ncukit.cli.options import (
+    Files,
+    Json,
+    KernelName,
+    Launches,
+    check_ids,
+    chosen,
+    chosen_raw,
+    each_file,
+    open_report,
+)
 from ncukit.cli.output import color, encoding, width
 from ncukit.errors import UsageError
 
@@ -54,12 +64,22 @@ def metrics(
     if how == "parquet":
         _parquet(files, output, launches, kernel)
         return
-    if raw:
-        each_file(files, lambda file: _raw(file, how, metric), json=how == "json")
-        return
-    ids = check_ids(metric)
+    begun = False  # whether a header was printed: the first file may be the bad one
+
+    def native(file: str) -> None:
+        nonlocal begun
+        from ncukit.render.table import raw_json, raw_rows
+
+        report = open_report(file)
+        launches_ = list(chosen_raw(report.raw(metrics=metric), launches, kernel))
+        if how == "json":
+            sys.stdout.writelines(raw_json(file, launches_))
+        else:
+            raw_rows(sys.stdout, launches_, csv=how == "csv", header=not begun)
+            begun = True
 
     def neutral(file: str) -> None:
+        nonlocal begun
         kernels = chosen(open_report(file).kernels(signals=False), launches, kernel)
         if how == "json":
             from ncukit.cli.stream import print_report
@@ -69,28 +89,19 @@ def metrics(
         elif how == "csv":
             from ncukit.render.table import csv_rows
 
-            csv_rows(sys.stdout, list(kernels), ids, header=file == files[0])
+            rows = list(kernels)
+            csv_rows(sys.stdout, rows, ids, header=not begun)
+            begun = True
         else:
             from ncukit.render.text import metrics_text
 
+            found = list(kernels)
             print(
-                metrics_text(
-                    list(kernels), ids, color=color(), encoding=encoding(), width=width(), verbose=verbose
-                )
+                metrics_text(found, ids, color=color(), encoding=encoding(), width=width(), verbose=verbose)
             )
 
-    each_file(files, neutral, json=how == "json")
-
-
-def _raw(file: str, how: str, names: list[str] | None) -> None:
-    from ncukit.render.table import raw_json, raw_rows
-
-    launches = open_report(file).raw(metrics=names)
-    if how == "json":
-        for piece in raw_json(file, list(launches)):
-            sys.stdout.write(piece)
-    else:
-        raw_rows(sys.stdout, launches, csv=how == "csv")
+    ids = None if raw else check_ids(metric)
+    each_file(files, native if raw else neutral, json=how == "json")
 
 
 def _parquet(files: list[str], output: Path | None, launches: list[int] | None, kernel: str | None) -> None:
@@ -98,6 +109,8 @@ def _parquet(files: list[str], output: Path | None, launches: list[int] | None, 
         raise UsageError("--format parquet needs a file to write", "add -o FILE.parquet")
     from ncukit.frame import frame
 
-    kernels = [k for file in files for k in chosen(open_report(file).kernels(signals=False), launches, kernel)]
+    kernels = [
+        k for file in files for k in chosen(open_report(file).kernels(signals=False), launches, kernel)
+    ]
     frame(kernels).to_parquet(output)
     print(output)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from ncukit.cli import output
 from ncukit.cli.output import complain, warn
 from ncukit.errors import NcukitError, ReportError, UsageError
-from ncukit.model import Diagnosis, Kernel, ReportFile
+from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile
 
 if TYPE_CHECKING:
     from ncukit.api import Report
@@ -36,7 +37,7 @@ def each_file(files: list[str], work: Callable[[str], None], *, json: bool = Fal
         try:
             work(file)
         except ReportError as error:
-            if "--debug" in sys.argv:
+            if output.debug:
                 raise
             if json:
                 from ncukit.render.json import error_text
@@ -57,27 +58,47 @@ def open_report(file: str) -> Report:
     return report
 
 
-def chosen(kernels: Iterable[Kernel], launches: list[int] | None, name: str | None) -> Iterable[Kernel]:
+def chosen(kernels: Iterable[Kernel], launches: list[int] | None, name: str | None) -> Iterator[Kernel]:
     """Yield the kernels that the options choose.
 
     Raises:
         UsageError: nothing matches; the hint lists what there is.
     """
+    return _chosen(kernels, lambda k: (k.index, k.name, k.demangled), launches, name)
+
+
+def chosen_raw(
+    raws: Iterable[RawKernel], launches: list[int] | None, name: str | None
+) -> Iterator[RawKernel]:
+    """Yield the raw launches that the options choose, as `chosen` does."""
+    return _chosen(raws, lambda r: (r.index, r.function, r.demangled), launches, name)
+
+
+T = TypeVar("T")
+
+
+def _chosen(
+    items: Iterable[T],
+    identity: Callable[[T], tuple[int, str, str]],
+    launches: list[int] | None,
+    name: str | None,
+) -> Iterator[T]:
     from ncukit.tools.names import NamePattern
 
     wanted = set(launches or ())
     pattern = NamePattern(name) if name is not None else None
     seen: dict[str, None] = {}
     count = matched = 0
-    for kernel in kernels:
+    for item in items:
+        index, function, demangled = identity(item)
         count += 1
-        seen.setdefault(kernel.name)
-        if wanted and kernel.index + 1 not in wanted:
+        seen.setdefault(function)
+        if wanted and index + 1 not in wanted:
             continue
-        if pattern is not None and not pattern.matches(kernel.name, kernel.demangled):
+        if pattern is not None and not pattern.matches(function, demangled):
             continue
         matched += 1
-        yield kernel
+        yield item
     if count and not matched:
         from difflib import get_close_matches
 

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 from ncukit.errors import NcukitError
 
+debug = False
+"""Whether --debug was given: errors then end in their traceback."""
+
 
 def complain(error: NcukitError) -> None:
     """Print an error as two lines on stderr."""

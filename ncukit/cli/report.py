@@ -8,9 +8,15 @@ from typing import Annotated
 
 import typer
 
-from ncukit.cli.options import Files, Force, KernelName, Launches, diagnosed, each_file
+from ncukit.cli.options import Force, KernelName, Launches, diagnosed, each_file
 from ncukit.cli.output import printable
 from ncukit.errors import UsageError
+
+
+OptionalFiles = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILE...", help="Reports (.ncu-rep) or ncu's CSV; - reads stdin."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -19,9 +25,13 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    files: Files,
-    output: Annotated[
+    files: OptionalFiles = None,
+    run: Annotated[
         Path | None,
+        typer.Option(metavar="RUNDIR", help="A run directory: make everything after the measuring again."),
+    ] = None,
+    output: Annotated[
+        str | None,
         typer.Option(
             "--output", "-o", metavar="PATH", help="File to write; a folder when several reports are given."
         ),
@@ -40,14 +50,20 @@ def report(
     ncukit report gemm.ncu-rep
     ncukit report gemm.ncu-rep -o gemm.html --open
     ncukit report runs/*.ncu-rep -o pages/ --plotlyjs directory
+    ncukit report --run reports/gemm-H100-20260101T120000Z
     """
     if plotlyjs not in ("inline", "directory"):
         raise UsageError(f"--plotlyjs {plotlyjs} is not known", "use inline or directory")
-    folder = output is not None and (len(files) > 1 or output.is_dir() or str(output).endswith("/"))
+    if run is not None:
+        _run_page(run, files or [], output, force=force, open_=open_, plotlyjs=plotlyjs)
+        return
+    if not files:
+        raise UsageError("there is no report to show", "give a .ncu-rep, or --run RUNDIR")
+    folder = output is not None and (len(files) > 1 or output.endswith("/") or Path(output).is_dir())
 
     def write(file: str) -> None:
         name = Path("stdin" if file == "-" else file).with_suffix(".html").name
-        target = Path(name) if output is None else output / name if folder else output
+        target = Path(name) if output is None else Path(output, name) if folder else Path(output)
         if target.exists() and not force:
             raise UsageError(
                 f"{target} exists already", "use --force to overwrite it, or -o for another name"
@@ -58,6 +74,25 @@ def report(
             typer.launch(target.resolve().as_uri())
 
     each_file(files, write)
+
+
+def _run_page(
+    run: Path, files: list[str], output: str | None, *, force: bool, open_: bool, plotlyjs: str
+) -> None:
+    from ncukit.render.run.page import write_run_page
+
+    if files:
+        raise UsageError("--run and reports do not go together", "give one of them")
+    page = write_run_page(
+        run,
+        None if output is None else Path(output),
+        force=force,
+        command=f"ncukit report --run {run.name}",
+        plotly="directory" if plotlyjs == "directory" else "inline",
+    )
+    print(printable(str(page)))
+    if open_:
+        typer.launch(page.resolve().as_uri())
 
 
 def write_page_of(

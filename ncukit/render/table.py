@@ -39,10 +39,11 @@ def csv_rows(
             writer.writerow((*head, id, v.value, v.unit, v.quality, v.reason))
 
 
-def raw_rows(out: TextIO, launches: Iterable[RawKernel], *, csv: bool = False) -> None:
+def raw_rows(out: TextIO, launches: Iterable[RawKernel], *, csv: bool = False, header: bool = True) -> None:
     """Write native metrics in base units: name, value, unit; tab-separated, or as CSV."""
     writer = _writer(out, csv)
-    writer.writerow(("index", "name", "metric", "value", "unit"))
+    if header:
+        writer.writerow(("index", "name", "metric", "value", "unit"))
     for raw in launches:
         for name in sorted(raw.metrics):
             writer.writerow((raw.index, raw.function, name, raw.metrics[name], raw.units.get(name, "")))
