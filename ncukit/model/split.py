@@ -1,0 +1,52 @@
+"""Where the issue slots of a launch went, top down: used or empty, empty by cause, cause by resource.
+
+`ncukit.diagnose.split.split` makes it.  Shares [%] of one level add up; a level that was not measured is
+empty and ``missing`` says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ncukit.model.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """A resource that a stall category points to, and how near it was to its ceiling [% of peak]."""
+
+    unit: str
+    label: str
+    percent: float
+    full: bool
+    metric: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One category of stalls: ``share`` [%] of the warp latency, by state, with the resources behind it."""
+
+    category: str
+    plain: str
+    share: float
+    slots: float | None
+    """The same, scaled to the empty issue slots [% of all slots]."""
+    states: tuple[tuple[str, float], ...]
+    ceilings: tuple[Ceiling, ...]
+    points_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The top-down account of one launch."""
+
+    idle: Value | None
+    """Share [%] of the elapsed time in which a mean SM had no work."""
+    issued: Value | None
+    """Share [%] of the issue slots of working SMs that issued."""
+    source: Literal["counters", "samples"] | None
+    parts: tuple[Part, ...]
+    agreement: float | None = None
+    """How far counters and samples differ [%, total variation], where both were collected."""
+    missing: tuple[str, ...] = ()
