@@ -13,6 +13,7 @@ from dataclasses import replace
 from ncukit.compare.comparable import Sides
 from ncukit.compare.explain import explain
 from ncukit.compare.facts import facts
+from ncukit.compare.lines import changed_lines, why_none
 from ncukit.compare.match import Match, Steering, match
 from ncukit.compare.predict import predictions
 from ncukit.compare.rows import per, read, rows
@@ -79,6 +80,8 @@ def _pair(
         summarise(found, sides, table, known, clean),
         predictions(found.base.diagnosis.verdict.experiment, table, sides, clean),
         sides.same_gpu,
+        changed_lines(sides.base, sides.other),
+        why_none(sides.base, sides.other),
     )
 
 

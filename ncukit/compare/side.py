@@ -20,6 +20,8 @@ from ncukit.read.report import Source
 from ncukit.read.session import recorded
 
 SUFFIXES = (".ncu-rep", ".ncu-repz")
+FEW = 16
+"""Launches of a report up to which its source lines are read."""
 SAMPLES = "smsp__pcsamp_sample_count"
 """Raw counter whose instances are the stall samples at each instruction."""
 
@@ -84,7 +86,7 @@ def _reports(label: str, paths: Sequence[Path], choice: Choice) -> Side:
     launches: list[list[Kernel]] = []
     for path in paths:
         source = Source(path, isolate=choice.isolate)
-        kernels = [normalise(raw, str(path)) for raw in source.launches(_wanted(choice, len(paths)))]
+        kernels = [normalise(raw, str(path)) for raw in source.launches(_wanted(choice, source, len(paths)))]
         files.append(source.described(len(kernels)))
         launches.append([kernel for kernel in kernels if choice.keep(kernel)])
     if not any(launches):
@@ -104,9 +106,9 @@ def _reports(label: str, paths: Sequence[Path], choice: Choice) -> Side:
     )
 
 
-def _wanted(choice: Choice, files: int) -> Wanted:
+def _wanted(choice: Choice, source: Source, files: int) -> Wanted:
     want = wanted(details=True)
-    if not choice.lines or files > 1:
+    if not choice.lines or files > 1 or not source.announced or source.announced > FEW:
         return want
     return replace(want, instances=want.instances | {SAMPLES}, sources=True, sass="all")
 

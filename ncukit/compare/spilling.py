@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncukit.compare.comparable import Sides
-from ncukit.diagnose.words import sentence, short
+from ncukit.diagnose.words import listed, sentence, short
 from ncukit.model.comparison import Row
 
 REGISTERS = "registers_per_thread"
@@ -69,10 +69,19 @@ def _occupancy(rows: Mapping[str, Row]) -> str:
         return ""
     if row.change == 0:
         why = (
-            f", because {str(limiter).replace('shared_mem', 'shared memory')} still limits it"
+            f", because {limiter_words(str(limiter))} still {'limit' if '+' in str(limiter) else 'limits'} it"
             if limiter
             else ""
         )
         return sentence(f"occupancy is the same{why}: the change in registers bought nothing.")
     ends = " \u2192 ".join(short(v.number, "%") for v in (row.base, row.other))
     return f"Theoretical occupancy {ends}."
+
+
+def limiter_words(limiter: str) -> str:
+    """Return what limits occupancy, in words.
+
+    >>> limiter_words("registers+shared_mem")
+    'registers and shared memory'
+    """
+    return listed(limiter.replace("shared_mem", "shared memory").split("+"))

@@ -162,6 +162,20 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class LinePair:
+    """A source line of both sides, matched by its text; the number is None where the line is not there.
+
+    Shares are percent of the stall samples of that side.
+    """
+
+    text: str
+    base_line: int | None
+    other_line: int | None
+    base_share: float | None
+    other_share: float | None
+
+
+@dataclass(frozen=True)
 class Summary:
     """What the comparison of two samples says in words.
 
@@ -193,6 +207,9 @@ class Pair:
     summary: Summary
     predictions: tuple[Prediction, ...] = ()
     same_gpu: bool = True
+    lines: tuple[LinePair, ...] = ()
+    no_lines: str = ""
+    """Why source lines could not be compared."""
 
     def row(self, id: str) -> Row | None:
         """Return the row of metric ``id``."""

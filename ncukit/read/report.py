@@ -46,6 +46,13 @@ class Source:
             if isolate and self._container.direct:
                 self._reader = child.Reader(self.path)  # it parses while the caller gets ready
 
+    @property
+    def announced(self) -> int | None:
+        """Number of launches that the file says it holds; None where it does not say."""
+        if self._csv is not None:
+            return len(self._csv)
+        return None if self._container is None else self._container.results
+
     def launches(self, wanted: Wanted) -> Iterator[RawKernel]:
         """Yield every launch in order, with what is ``wanted`` of it.
 

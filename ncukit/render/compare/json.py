@@ -99,6 +99,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "predictions": [asdict(prediction) for prediction in pair.predictions],
         "rows": {row.id: row_data(row) for row in pair.rows},
         "per": [asdict(per) for per in pair.per],
+        "lines": [asdict(line) for line in pair.lines],
     }
 
 

@@ -1,0 +1,241 @@
+"""What changed: rows in the order of what they explain, and what stayed, is unknown or cannot be compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ncukit.compare.comparable import class_words
+from ncukit.compare.rows import signed
+from ncukit.model import Value
+from ncukit.model.comparison import Pair, Row
+from ncukit.render import numbers
+from ncukit.render.cells import CAPACITIES, Cell, Cells
+from ncukit.render.line import line
+from ncukit.render.view.rows import FAMILIES
+from ncukit.render.words import plural
+
+FIRST = 18
+"""Rows that are shown unfolded."""
+FIRST_ROW = "kernel_duration"
+ELSEWHERE = (
+    *("stall_*", "inst_mix_*", "peak_*", "*_dim_*", "ridge_point_*", "*_ncu", "*_clock_max"),
+    *("gpu_name", "compute_capability", "occupancy_limiter", "pc_sampl*", "replay_passes"),
+)
+"""Metrics that another part of the page shows, or that say nothing about the kernel."""
+READINGS = {
+    "better": ("▲ better", "better"),
+    "worse": ("▼ worse", "worse"),
+    "same": ("= same", "same"),
+    "moved": ("", ""),
+}
+"""What a change says: sign and word, and the class that colours them."""
+SHORT_CLASS = {"same": "same meaning", "share": "share of peak", "no": "no"}
+LABELS = {row.id: row.label for family in FAMILIES for row in family.rows} | {
+    "kernel_duration": "Duration, profiled",
+    "clean_time": "Clean time, median",
+    "dram_bytes": "DRAM bytes",
+    "bytes_l2": "L2 bytes",
+    "bytes_l1": "L1 bytes",
+    "dram_throughput_pct": "DRAM, share of peak",
+    "l2_throughput_pct": "L2, share of peak",
+    "l1_throughput_pct": "L1/TEX, share of peak",
+    "sm_clock": "SM clock",
+    "dram_clock": "DRAM clock",
+    "flop_rate_total": "FLOP rate",
+    "shared_load_bank_conflicts": "Bank conflicts, shared loads",
+    "shared_store_bank_conflicts": "Bank conflicts, shared stores",
+    "shared_load_wavefronts": "Wavefronts, shared loads",
+    "shared_store_wavefronts": "Wavefronts, shared stores",
+    "arithmetic_intensity_dram": "FLOP per DRAM byte",
+}
+
+
+@dataclass(frozen=True)
+class Two:
+    """The cells of both sides."""
+
+    base: Cells
+    other: Cells
+
+    def of(self, row: Row) -> tuple[Cell, Cell]:
+        """Return both numbers of a row, in one unit."""
+        cells = self.base.of(row.base), self.other.of(row.other)
+        values = (row.base.value, row.other.value)
+        unit = row.base.unit
+        if row.id in CAPACITIES or unit not in numbers.SYMBOLS or any(isinstance(v, str) for v in values):
+            return cells
+        known = [v if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
+        texts, symbol = numbers.together(known, unit), numbers.scale(known, unit)
+        a, b = (
+            {**cell, "text": f"{text}{numbers.NARROW}{symbol}"} if value.known else cell
+            for cell, text, value in zip(cells, texts, (row.base, row.other), strict=True)
+        )
+        return a, b
+
+
+def ranked(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that changed: duration, then by what they explain, then by how far beyond noise."""
+    changed = [
+        row
+        for row in rows
+        if row.change is not None and row.beyond_noise and not any(fnmatchcase(row.id, p) for p in ELSEWHERE)
+    ]
+    return sorted(changed, key=_rank)
+
+
+def _rank(row: Row) -> tuple[int, float]:
+    if row.id == FIRST_ROW:
+        return 0, 0.0
+    if row.explains is not None:
+        return (1 if row.explains > 0 else 3), -row.explains if row.explains > 0 else row.explains
+    size = abs(row.change or 0.0) / (row.noise or 1.0)
+    return 2, -min(size, 1e12)
+
+
+def section(two: Two, pair: Pair, clean: Row | None) -> dict[str, Any]:
+    """Return the tables of the changes of one pair."""
+    shown = [row for row in (clean,) if row is not None and row.change is not None]
+    moved = ranked(pair.rows)
+    table = [row_view(two, row, pair) for row in (*shown, *moved)]
+    same = [row.id for row in pair.rows if row.reading == "same"]
+    return {
+        "sentence": line(_sentence(pair)),
+        "rows": table[:FIRST],
+        "more": table[FIRST:],
+        "more_words": f"{plural(len(table[FIRST:]), 'more row')} that changed",
+        "same": same,
+        "same_words": f"{plural(len(same), 'metric')} without a change beyond the noise",
+        "no": [_not(two, row) for row in pair.rows if row.reading == "not-comparable"],
+        "unknown": _unknown(pair.rows),
+        "classes": not pair.same_gpu,
+        "explained": any(row["explains"] for row in table),
+        "per": per_rows(pair),
+    }
+
+
+def row_view(two: Two, row: Row, pair: Pair) -> dict[str, Any]:
+    """Return one row of the table."""
+    base, other = two.of(row)
+    word, cls = READINGS.get(row.reading, ("", ""))
+    return {
+        "id": row.id,
+        "label": LABELS.get(row.id, ""),
+        "base": base,
+        "other": other,
+        "shares": [_share(share) for share in row.shares] if row.base.unit != "%" else ["", ""],
+        "change": change_text(row),
+        "sort": _finite(row),
+        "explains": "" if row.explains is None else numbers.short(row.explains, "%"),
+        "account": row.account,
+        "word": word,
+        "cls": cls,
+        "why": row.reason if row.reading == "moved" else "",
+        "class": SHORT_CLASS[row.comparable],
+        "class_cell": _class_cell(two, row) if row.why else None,
+        "noise": f"more than {row.noise_from}" if row.noise_from else "",
+        "plot": _plot(row),
+    }
+
+
+def change_text(row: Row) -> str:
+    """Return the change for a table: points, percent, a factor where percent would be long, or "→ 0"."""
+    if row.change is None:
+        return ""
+    if not math.isfinite(row.change):
+        return "from 0"
+    if row.other.number == 0 and row.base.number:
+        return "→ 0"
+    if row.change_unit == "pt":
+        return signed(row.change, "pt")
+    if row.ratio is not None and row.ratio >= 10:
+        return f"{numbers.significant(row.ratio)}{numbers.NARROW}×"
+    return signed(row.change)
+
+
+def per_rows(pair: Pair) -> list[dict[str, Any]]:
+    """Return the quantities per unit of work."""
+    return [
+        {
+            "label": f"{LABELS.get(per.metric, per.metric)} per {per.per}",
+            "base": _per(per.base, per.metric),
+            "other": _per(per.other, per.metric),
+            "change": "" if per.change is None else signed(per.change),
+        }
+        for per in pair.per
+    ]
+
+
+def _per(value: float | None, metric: str) -> str:
+    if value is None:
+        return "unknown"
+    unit = "s" if metric == "kernel_duration" else ""
+    return numbers.short(value, unit) if unit else numbers.significant(value)
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{numbers.short(share, '%')} of its peak"
+
+
+def _finite(row: Row) -> float:
+    return 1e12 if row.finite is None else row.finite
+
+
+def _class_cell(two: Two, row: Row) -> Cell:
+    words = class_words(row.comparable)
+    tip = two.other.tips.computed(
+        two.other.launch, f"{row.id} comparable", words, "exact", f"{words.capitalize()}: {row.why}.", ""
+    )
+    return {"text": SHORT_CLASS[row.comparable], "state": "exact", "tip": tip}
+
+
+def _plot(row: Row) -> dict[str, float] | None:
+    """Return where both ends stand [%]: percentages on 0 to 100, others from 0 to the larger of the two."""
+    base, other = row.base.number, row.other.number
+    if base is None or other is None:
+        return None
+    top = 100.0 if row.base.unit == "%" else max(abs(base), abs(other))
+    if not top:
+        return None
+    a, b = (min(100.0, max(0.0, 100 * value / top)) for value in (base, other))
+    return {"a": round(a, 1), "b": round(b, 1), "left": round(min(a, b), 1), "width": round(abs(a - b), 1)}
+
+
+def _not(two: Two, row: Row) -> dict[str, Any]:
+    base, other = two.of(row)
+    return {"id": row.id, "label": LABELS.get(row.id, ""), "base": base, "other": other, "why": line(row.why)}
+
+
+def _unknown(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the metrics that a side lacks, by side and reason, those that one side alone lacks first."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.reading == "unknown":
+            found.setdefault((_lacking(row.base, row.other), _reason(row)), []).append(row.id)
+    order = {"the base": 0, "the other": 1, "both": 2}
+    return [
+        {"side": side, "reason": reason, "ids": ids}
+        for (side, reason), ids in sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1]))
+    ]
+
+
+def _lacking(base: Value, other: Value) -> str:
+    lacks = [value.number is None for value in (base, other)]
+    return "both" if all(lacks) else "the base" if lacks[0] else "the other"
+
+
+def _reason(row: Row) -> str:
+    value = row.base if row.base.number is None else row.other
+    return (value.reason or "not collected").split(" (")[0]
+
+
+def _sentence(pair: Pair) -> str:
+    words = "○ base, ● other. Percentages on 0 to 100; other rows from 0 to the larger of the two."
+    if any(row.explains is not None for row in pair.rows):
+        words += (
+            " Explains: how much of the change in duration goes with a row; rows overlap and do not add up."
+        )
+    return words

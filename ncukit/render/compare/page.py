@@ -1,0 +1,267 @@
+"""The page of a comparison as one plain view: gates, pairs, what was not matched, where it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncukit.compare.gates import UNDECIDED
+from ncukit.compare.rows import signed
+from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Unmatched
+from ncukit.render import numbers
+from ncukit.render.cells import Tips
+from ncukit.render.compare.block import block, flags, numbered, title
+from ncukit.render.compare.changes import READINGS
+from ncukit.render.compare.origin import provenance
+from ncukit.render.line import Line, line, small
+from ncukit.render.plot import Figure
+from ncukit.render.view import head
+from ncukit.render.words import cleaned, limited_by, listed, plural, shorten
+
+DETAILED = 6
+"""Pairs that are shown in full where there are several; the table and the JSON hold all."""
+LISTED = 500
+"""Rows of a table of pairs or of launches without a counterpart; the JSON holds all."""
+CONTENTS = (
+    ("verdict", "Verdict"),
+    ("gates", "Gates"),
+    ("sides", "What limits each"),
+    ("comparable", "Comparable?"),
+    ("changes", "What changed"),
+    ("roofline", "Roofline"),
+    ("stalls", "Why warps wait"),
+    ("occupancy", "Occupancy and mix"),
+    ("source", "Source"),
+    ("unmatched", "Not matched"),
+    ("provenance", "Provenance"),
+)
+MANY_CONTENTS = (
+    ("gates", "Gates"),
+    ("pairs", "Pairs"),
+    ("details", "In detail"),
+    ("unmatched", "Not matched"),
+    ("provenance", "Provenance"),
+)
+FOOTER = (
+    "Profiled durations are not benchmarks. Changes are percent of the base, or points (pt) of a percentage; "
+    "what one side lacks is unknown, never a change. Launch numbers count from 1."
+)
+STATES = {
+    "passed": ("✓ passed", "ok"),
+    "tripped": ("✗ tripped", "bad"),
+    "undecided": (f"✗ {UNDECIDED}", "bad"),
+    "noise": ("– within the noise", "no"),
+}
+
+
+def page_view(comparison: Comparison, *, generated: str, command: str = "") -> dict[str, Any]:
+    """Return the view of a comparison's page: one pair in full, or a table of pairs with a fold each."""
+    tips = Tips()
+    pairs = sorted(
+        ((against, pair) for against in comparison.others for pair in against.pairs),
+        key=lambda item: -_cost(item[1]),
+    )
+    blocks: list[dict[str, Any]] = []
+    figures: dict[str, Figure] = {}
+    for n, (against, pair) in enumerate(pairs[:DETAILED], 1):
+        made, drawn = block(comparison, against, pair, tips, n)
+        blocks.append(made)
+        figures |= drawn
+    single = len(pairs) == 1
+    unmatched = _unmatched(comparison)
+    kernels = [s.kernel for _, pair in pairs for s in (pair.base, pair.other)]
+    heading = title(pairs[0][1]) if single else _heading(comparison, len(pairs))
+    labels = " → ".join([comparison.base.label, ", ".join(a.other.label for a in comparison.others)])
+    contents = [
+        {"to": to, "text": text}
+        for to, text in (CONTENTS if single else MANY_CONTENTS)
+        if (to != "gates" or comparison.gates)
+        and (to != "unmatched" or unmatched["rows"])
+        and (to != "details" or pairs)
+    ]
+    view: dict[str, Any] = {
+        "kind": "compare",
+        "title": f"{heading}, ncukit comparison",
+        "brand": shorten(labels, 160),
+        "heading": heading,
+        "facts": _facts(comparison, pairs),
+        "contents": contents,
+        "single": single,
+        "blocks": blocks,
+        "pairs": [_pair_row(n, a, p) for n, (a, p) in enumerate(pairs[:LISTED], 1)],
+        "pairs_words": _pairs_words(len(pairs), comparison),
+        "several": len(comparison.others) > 1,
+        "gates": gates_view(comparison),
+        "unmatched": unmatched,
+        "synthetic": head.synthetic(kernels),
+        "warnings": _warnings(comparison),
+        "provenance": provenance(comparison, generated=generated, command=command),
+        "footer": FOOTER,
+        "figures": figures,
+    }
+    result: dict[str, Any] = cleaned(view | {"tips": tips.as_dict()})
+    return result
+
+
+def gates_view(comparison: Comparison) -> dict[str, Any]:
+    """Return the gates, those that failed first."""
+    order = {"tripped": 0, "undecided": 1, "noise": 2, "passed": 3}
+    found = sorted(comparison.gates, key=lambda o: (not o.failed, order[o.state]))
+    failed = sum(outcome.failed for outcome in found)
+    passed = len(found) - failed
+    words = f"{plural(failed, 'gate')} failed, {passed} passed." if failed else f"All {passed} passed."
+    return {
+        "failed": failed,
+        "sentence": line(words),
+        "rows": [gate_row(outcome) for outcome in found[:LISTED]],
+    }
+
+
+def gate_row(outcome: Outcome) -> dict[str, Any]:
+    """Return one gate for a table."""
+    word, status = STATES[outcome.state]
+    if outcome.allowed:
+        word, status = "– unknown, allowed", "no"
+    return {
+        "gate": outcome.gate,
+        "kernel": shorten(outcome.kernel, 60),
+        "other": outcome.other,
+        "word": word,
+        "status": status,
+        "text": line(outcome.message),
+    }
+
+
+def pair_words(pair: Pair, id: str = "kernel_duration") -> tuple[str, str, str, str]:
+    """Return both durations, the change and its reading, for a table of pairs."""
+    row = pair.row(id)
+    assert row is not None
+    ends = [
+        numbers.short(v.number, v.unit) if v.number is not None else "unknown" for v in (row.base, row.other)
+    ]
+    change = signed(row.change) if row.change is not None else "unknown"
+    return ends[0], ends[1], change, READINGS.get(row.reading, ("", ""))[0]
+
+
+def _cost(pair: Pair) -> float:
+    base, other = pair.base.duration, pair.other.duration
+    return abs(other - base) if base is not None and other is not None else 0.0
+
+
+def _pair_row(n: int, against: Against, pair: Pair) -> dict[str, Any]:
+    base, other, change, word = pair_words(pair)
+    row = pair.row("kernel_duration")
+    verdicts = [
+        limited_by(s.diagnosis.verdict.cls, s.diagnosis.verdict.limiter) for s in (pair.base, pair.other)
+    ]
+    return {
+        "n": n,
+        "linked": n <= DETAILED,
+        "name": title(pair),
+        "other_file": against.other.label,
+        "base": base,
+        "other": other,
+        "change": change,
+        "sort": row.finite if row is not None and row.finite is not None else "",
+        "word": word,
+        "cls": READINGS.get(row.reading, ("", ""))[1] if row is not None else "",
+        "claim": line(pair.summary.claim),
+        "limits": verdicts[0] if verdicts[0] == verdicts[1] else " → ".join(verdicts),
+        "flags": " ".join(flag["text"] for flag in flags(pair.facts)),
+        "repeats": f"{pair.base.repeats} and {pair.other.repeats}",
+        "matched": pair.matched,
+    }
+
+
+def _pairs_words(count: int, comparison: Comparison) -> Line:
+    words = f"{plural(count, 'pair')}, the largest change in duration first."
+    if count > LISTED:
+        words += f" The first {LISTED}; the JSON holds all."
+    if total := _total(comparison):
+        words += f" {total}"
+    return line(words)
+
+
+def _total(comparison: Comparison) -> str:
+    """Return the profiled time of all matched launches together: sums of times, never means of ratios."""
+    if len(comparison.others) != 1:
+        return ""
+    pairs = [p for p in comparison.pairs if p.base.duration is not None and p.other.duration is not None]
+    if len(pairs) < 2:
+        return ""
+    base = sum((p.base.duration or 0.0) * min(p.base.repeats, p.other.repeats) for p in pairs)
+    other = sum((p.other.duration or 0.0) * min(p.base.repeats, p.other.repeats) for p in pairs)
+    change = signed(100 * (other / base - 1)) if base else "unknown"
+    return f"Together {numbers.short(base, 's')} → {numbers.short(other, 's')} ({change}), profiled."
+
+
+def _heading(comparison: Comparison, count: int) -> str:
+    if not count:
+        return "No launch of one side matches one of the other"
+    return f"{plural(count, 'pair')} of kernels against {comparison.base.label}"
+
+
+def _facts(comparison: Comparison, pairs: list[tuple[Against, Pair]]) -> list[dict[str, Any]]:
+    gpus = [_gpus(comparison.base), *(_gpus(against.other) for against in comparison.others)]
+    same = len(set(gpus)) == 1
+    everywhere = "both" if len(gpus) == 2 else "all"
+    gpu = line(gpus[0], " ", small(everywhere)) if same else line(" → ".join(gpus))
+    facts = [{"name": "GPU", "text": gpu}]
+    if len(pairs) == 1:
+        base, other, change, _ = pair_words(pairs[0][1])
+        words = f"{base} → {other} ({change}) "
+        facts.append(
+            {
+                "name": "Profiled duration",
+                "text": line(words, small("under the profiler: not a benchmark")),
+            }
+        )
+    clean = next((against.clean for against in comparison.others if against.clean is not None), None)
+    facts.append({"name": "Clean time", "text": _clean(clean)})
+    failed = sum(outcome.failed for outcome in comparison.gates)
+    words = (
+        "none set (`--fail-on`)" if not comparison.gates else f"{failed} of {len(comparison.gates)} failed"
+    )
+    facts.append({"name": "Gates", "text": line(words)})
+    return facts
+
+
+def _clean(row: Row | None) -> Line:
+    if row is None:
+        return line({"tip": "", "text": "not measured", "state": "missing"})
+    ends = [numbers.short(v.number, "s") if v.known else "not measured" for v in (row.base, row.other)]
+    change = "" if row.change is None else f" ({signed(row.change)}, noise {numbers.short(row.noise, '%')})"
+    return line(f"{ends[0]} → {ends[1]}{change}")
+
+
+def _gpus(side: Side) -> str:
+    return listed(list(dict.fromkeys(sample.kernel.gpu or "unknown GPU" for sample in side.samples)))
+
+
+def _unmatched(comparison: Comparison) -> dict[str, Any]:
+    rows = [
+        _unmatched_row(unmatched, label)
+        for against in comparison.others
+        for some, label in (
+            (against.only_base, comparison.base.label),
+            (against.only_other, against.other.label),
+        )
+        for unmatched in some
+    ]
+    words = f"{plural(len(rows), 'launch')} without a counterpart: not compared, and not a change."
+    return {"sentence": line(words), "rows": rows[:LISTED]}
+
+
+def _unmatched_row(unmatched: Unmatched, label: str) -> dict[str, Any]:
+    sample = unmatched.sample
+    return {
+        "name": shorten(sample.kernel.name or "kernel without a name", 70),
+        "file": label,
+        "launches": numbered(sample),
+        "duration": numbers.short(sample.duration, "s") if sample.duration is not None else "unknown",
+        "reason": line(unmatched.reason.replace("--match", "`--match`")),
+    }
+
+
+def _warnings(comparison: Comparison) -> list[str]:
+    sides = [comparison.base, *(against.other for against in comparison.others)]
+    return [f"{side.label}: {text}" for side in sides for text in side.warnings]
