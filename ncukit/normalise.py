@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from ncukit.catalog import Catalog, Metric, Source, load
+from ncukit.catalog.counted import STATES, by_pc, sampled_names
 from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC, Missing, Number, Result, Undefined
 from ncukit.catalog.opcodes import half_operations
 from ncukit.model import Instance, Kernel, Quality, RawKernel, RawValue, Value, Wanted
@@ -24,10 +25,15 @@ PERCENT_TOLERANCE = 1.0
 _RANK: dict[Quality, int] = {"exact": 0, "derived": 1, "estimate": 2}
 
 
-def wanted(*, signals: bool = True, details: bool = False) -> Wanted:
-    """Return what `normalise` needs of a report: with ``signals`` for rules, with ``details`` for a page."""
+def wanted(*, signals: bool = True, details: bool = False, code: bool | None = None) -> Wanted:
+    """Return what `normalise` needs of a report: with ``signals`` for rules, with ``details`` for a page.
+
+    ``code`` adds what is known by instruction and over time, which takes most of the time where a report
+    has it; a page wants it, unless it is given as False.
+    """
     catalog = load()
     names = catalog.raw_names | {MARK}
+    code = details if code is None else code
     return Wanted(
         metrics=names | catalog.signal_names if signals else names,
         instances=catalog.instance_names,
@@ -36,6 +42,9 @@ def wanted(*, signals: bool = True, details: bool = False) -> Wanted:
         rules=details,
         nvtx=details,
         sass="half",
+        code=code,
+        by_pc=frozenset({f"{STATES}*", *(n for names in by_pc().values() for n in names)} if code else ()),
+        series=sampled_names() if code else frozenset(),
     )
 
 

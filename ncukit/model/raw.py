@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,6 +18,9 @@ class Wanted:
 
     ``breakdowns`` are string metrics that list other metrics: those are read as well.
     ``sass`` "half" reads SASS only for launches whose opcode counts show packed-half instructions.
+    ``code`` reads what is known by instruction: SASS, lines, and the instances of ``by_pc`` (raw names; one
+    that ends in "*" stands for all that begin so).  ``series`` are counters of PM sampling, without the name
+    of their pass.
     """
 
     metrics: frozenset[str] | None = frozenset()
@@ -28,6 +32,9 @@ class Wanted:
     nvtx: bool = False
     sources: bool = False
     sass: Literal["none", "half", "all"] = "none"
+    code: bool = False
+    by_pc: frozenset[str] = frozenset()
+    series: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,27 @@ class RuleResult:
     speedup_kind: Literal["global", "local"] | None = None
     focus: tuple[tuple[str, float, str], ...] = ()
     """(raw metric, value, information) that the rule looked at."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The counted instructions of a kernel in address order; launches of the same code share one.
+
+    ``sass`` is empty where the report holds no text.  ``lines`` are (position in ``files``, line number) by
+    instruction, None without line information.  ``texts`` holds, by position in ``files``, the lines that
+    the report carries, as far as they lie near a counted instruction.
+    """
+
+    pcs: tuple[int, ...]
+    sass: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    lines: tuple[tuple[int, int] | None, ...] = ()
+    texts: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
+
+    @functools.cached_property
+    def text(self) -> Mapping[int, str] | None:
+        """PC -> SASS text; None when the report holds none."""
+        return dict(zip(self.pcs, self.sass, strict=True)) if any(self.sass) else None
 
 
 @dataclass(frozen=True)
@@ -73,3 +101,10 @@ class RawKernel:
     """PC -> SASS text; None when it was not read or is not in the report."""
     lines: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     """PC -> (file, line), where the program was built with line information."""
+    code: Code | None = None
+    by_pc: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Raw counter -> {PC: what was counted there}; zeros are left out."""
+    functions: tuple[int, ...] = ()
+    """PCs at which functions of the kernel begin."""
+    series: Mapping[str, tuple[tuple[int, ...], tuple[float, ...]]] = field(default_factory=dict)
+    """Raw name -> (time stamps [ns], values) of PM sampling."""

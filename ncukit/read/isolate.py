@@ -219,7 +219,7 @@ def _alarm(seconds: int) -> None:
 
 def _wanted(request: bytes) -> Wanted:
     fields = json.loads(request)
-    for name in ("metrics", "instances", "breakdowns"):
+    for name in ("metrics", "instances", "breakdowns", "by_pc", "series"):
         fields[name] = None if fields[name] is None else frozenset(fields[name])
     return Wanted(**fields)
 

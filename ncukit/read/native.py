@@ -7,12 +7,14 @@ it cannot read, and aborts the process on some damaged files: check the containe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any
 
 from ncukit.catalog.expression import OPCODES, THREADS_BY_PC
 from ncukit.catalog.opcodes import HALF_OPCODES, is_half
 from ncukit.model import RawKernel, RuleResult, Wanted
+from ncukit.model.raw import Code
+from ncukit.read import code
 
 WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph", 4: "subgrid"}
 MESSAGES = {0: "none", 1: "ok", 2: "optimization", 3: "warning", 4: "error"}
@@ -34,18 +36,19 @@ def load(path: str) -> Any:
 
 def results(context: Any, wanted: Wanted) -> Iterator[Plain]:
     """Yield every result of a loaded report, in order, as JSON-ready data."""
-    index = 0
+    index, sent = 0, code.Sent()
     for r in range(context.num_ranges()):
         actions = context.range_by_idx(r)
         for a in range(actions.num_actions()):
-            yield _result(actions.action_by_idx(a), index, wanted)
+            yield _result(actions.action_by_idx(a), index, wanted, sent)
             index += 1
 
 
-def raw_kernel(plain: Plain) -> RawKernel:
-    """Return the launch that `results` described."""
+def raw_kernel(plain: Plain, codes: MutableMapping[int, Code] | None = None) -> RawKernel:
+    """Return the launch that `results` described; ``codes`` keeps what launches of one report share."""
     function, demangled, mangled = plain["names"]
     sass = plain.get("sass")
+    shared = code.code_of(plain, {} if codes is None else codes)
     return RawKernel(
         plain["index"],
         function,
@@ -59,8 +62,12 @@ def raw_kernel(plain: Plain) -> RawKernel:
         rules=tuple(_rule_result(rule) for rule in plain.get("rules", ())),
         nvtx=tuple(plain.get("nvtx", ())),
         source_files=plain.get("source_files", {}),
-        sass=None if sass is None else dict(sass),
+        sass=shared.text if shared is not None else None if sass is None else dict(sass),
         lines={pc: (file, line) for pc, file, line in plain.get("lines", ())},
+        code=shared,
+        by_pc=code.columns(plain),
+        functions=tuple(plain.get("functions", ())),
+        series={name: (tuple(times), tuple(v)) for name, (times, v) in plain.get("series", {}).items()},
     )
 
 
@@ -70,7 +77,7 @@ def _rule_result(rule: Plain) -> RuleResult:
     return RuleResult(**{**rule, "messages": messages, "focus": focus})
 
 
-def _result(action: Any, index: int, wanted: Wanted) -> Plain:
+def _result(action: Any, index: int, wanted: Wanted, sent: code.Sent) -> Plain:
     present = action.metric_names()
     names = set(present) if wanted.metrics is None else wanted.metrics.intersection(present)
     metrics: dict[str, Any] = {}
@@ -109,7 +116,9 @@ def _result(action: Any, index: int, wanted: Wanted) -> Plain:
     if wanted.sources:
         files = dict(action.source_files())
         plain["source_files"] = {_text(file): _text(content) for file, content in files.items()}
-    if wanted.sass != "none":
+    if wanted.code:
+        plain.update(code.counted(action, present, wanted, sent))
+    if wanted.sass != "none" and "code" not in plain:
         plain.update(_code(action, plain["instances"], wanted))
     return plain
 

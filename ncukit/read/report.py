@@ -9,6 +9,7 @@ from typing import TextIO
 
 from ncukit.errors import ReportFormatError
 from ncukit.model import RawKernel, ReportFile, Wanted
+from ncukit.model.raw import Code
 from ncukit.read import isolate as child
 from ncukit.read import native
 from ncukit.read.blocks import MAGIC
@@ -67,8 +68,10 @@ class Source:
         found = 0
         with readable_files(self._container) as files:
             for file in files:
+                codes: dict[int, Code] = {}
                 for plain in self._results(str(file), wanted):
-                    raw = native.raw_kernel({**plain, "index": found} if found != plain["index"] else plain)
+                    named = {**plain, "index": found} if found != plain["index"] else plain
+                    raw = native.raw_kernel(named, codes)
                     if not raw.demangled and not raw.function:
                         raise self._damaged(f"result {found + 1} has no name")
                     found += 1
