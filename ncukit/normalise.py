@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ncukit.catalog import Catalog, Metric, Source, load
 from ncukit.catalog.counted import STATES, by_pc, sampled_names
@@ -120,10 +121,13 @@ class _Launch:
             for id in (*self.catalog.metrics, *(self.catalog.signals if signals else ())):
                 self._value(id)
             return self.values
-        self.values = dict(self.plan.unknown)
-        for recipe in self.plan.open:
-            if recipe.metric.id not in self.values and (signals or recipe.metric.family != SIGNALS):
-                self._compute(recipe)
+        groups = (self.plan.metrics, self.plan.signals) if signals else (self.plan.metrics,)
+        for group in groups:
+            self.values.update(group.unknown)
+        for group in groups:
+            for recipe in group.open:
+                if recipe.metric.id not in self.values:
+                    self._compute(recipe)
         return self.values
 
     def ref(self, id: str) -> Result:
@@ -156,7 +160,7 @@ class _Launch:
         """Return the value of metric or signal ``id``, computed once."""
         if (known := self.values.get(id)) is not None:
             return known
-        recipe = self.plan.recipes[id]
+        recipe = self.plan.recipe(id)
         return self._failed_value(recipe, self.failed) if self.failed else self._compute(recipe)
 
     def _failed_value(self, recipe: _Recipe, reason: str) -> Value:
@@ -245,36 +249,65 @@ class _Recipe:
         self.hit_rate = metric.id.endswith("hit_rate_pct")
 
 
+@dataclass(frozen=True)
+class _Group:
+    """Metrics that may have a value, and what is said of those that have none."""
+
+    open: tuple[_Recipe, ...]
+    unknown: Mapping[str, Value]
+
+
 class _Plan:
-    """The recipes of all metrics, the ``open`` ones that may have a value, and the ``unknown`` others."""
+    """How every metric is computed from the raw metrics ``present``; ``bad`` are those without a value."""
 
-    def __init__(self, recipes: Mapping[str, _Recipe]) -> None:
-        self.recipes = recipes
-        self.open = tuple(recipe for recipe in recipes.values() if recipe.candidates)
-        self.unknown = {id: recipe.unknown for id, recipe in recipes.items() if not recipe.candidates}
+    def __init__(self, present: frozenset[str], bad: tuple[tuple[str, str], ...], cc: int | None) -> None:
+        self._present, self._bad, self._cc = present, dict(bad), cc
+        self._catalog = load()
+        self._recipes: dict[str, _Recipe] = {}
 
+    @functools.cached_property
+    def metrics(self) -> _Group:
+        """The metrics of the catalog."""
+        return self._group(self._catalog.metrics)
 
-@functools.lru_cache(maxsize=64)
-def _plan(present: frozenset[str], bad: tuple[tuple[str, str], ...], cc: int | None) -> _Plan:
-    """Return how every metric is computed from the raw metrics ``present``.
+    @functools.cached_property
+    def signals(self) -> _Group:
+        """The signals of the catalog."""
+        return self._group(self._catalog.signals)
 
-    Launches of one report mostly hold the same metrics, so this is computed once for all of them.
-    """
-    catalog = load()
-    recipes: dict[str, _Recipe] = {}
-    for metric in (*catalog.metrics.values(), *catalog.signals.values()):
+    def recipe(self, id: str) -> _Recipe:
+        """Return how metric or signal ``id`` is computed."""
+        found = self._recipes.get(id)
+        if found is None:
+            found = self._recipes[id] = self._made(self._catalog.metrics.get(id) or self._catalog.signals[id])
+        return found
+
+    def _group(self, ids: Iterable[str]) -> _Group:
+        recipes = [self.recipe(id) for id in ids]
+        unknown = {recipe.metric.id: recipe.unknown for recipe in recipes if not recipe.candidates}
+        return _Group(tuple(recipe for recipe in recipes if recipe.candidates), unknown)
+
+    def _made(self, metric: Metric) -> _Recipe:
+        present, cc = self._present, self._cc
         valid = [source for source in metric.sources if source.valid_on(cc)]
         candidates: list[_Candidate] = []
         for source in valid:
             e = source.expression
-            if present.issuperset(e.raws) and present.issuperset(e.instanced):
+            if (
+                present.issuperset(e.raws)
+                and present.issuperset(e.instanced)
+                and all(self.recipe(id).candidates for id in e.needs)
+            ):
                 tables = (f"table: {argument}" for function, argument in e.calls if function == "table")
                 used = (name for name in e.optional if name in present)
                 names = tuple(dict.fromkeys((*e.raws, *used, *e.instanced, *tables)))
                 candidates.append(_Candidate(source, names))
-        unknown = _unknown(metric, _reason(metric, valid, dict(bad), cc))
-        recipes[metric.id] = _Recipe(metric, tuple(candidates), unknown)
-    return _Plan(recipes)
+        unknown = _unknown(metric, _reason(metric, valid, self._bad, cc))
+        return _Recipe(metric, tuple(candidates), unknown)
+
+
+_plan = functools.lru_cache(maxsize=64)(_Plan)
+"""Launches of one report mostly hold the same metrics: their plan is made once."""
 
 
 def _unknown(metric: Metric, reason: str) -> Value:

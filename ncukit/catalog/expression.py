@@ -51,9 +51,9 @@ Evaluate = Callable[[Launch], Result]
 class Expression:
     """A compiled expression and what it reads.
 
-    ``raws`` must all be in the report, ``optional`` may be; ``refs`` are neutral metrics; ``calls`` are
-    (function, argument) pairs that read opcodes, SASS or the peak table; ``instanced`` are raw metrics
-    whose instances must be there.
+    ``raws`` must all be in the report, ``optional`` may be; ``refs`` are neutral metrics, of which ``needs``
+    must have a value; ``calls`` are (function, argument) pairs that read opcodes, SASS or the peak table;
+    ``instanced`` are raw metrics whose instances must be there.
     """
 
     text: str
@@ -61,6 +61,7 @@ class Expression:
     raws: tuple[str, ...]
     optional: tuple[str, ...]
     refs: tuple[str, ...]
+    needs: tuple[str, ...]
     calls: tuple[tuple[str, str], ...]
     instanced: tuple[str, ...]
 
@@ -100,10 +101,11 @@ def compile_expression(text: str) -> Expression:
     evaluate = parser.expression()
     if parser.kind:
         raise ValueError(f"unexpected {parser.token!r} in {text!r}")
-    raws, optional, refs, instanced = (
-        tuple(dict.fromkeys(parser.reads[key])) for key in ("raw", "optional", "ref", "instanced")
+    raws, optional, refs, needs, instanced = (
+        tuple(dict.fromkeys(parser.reads[key])) for key in ("raw", "optional", "ref", "needed", "instanced")
     )
-    return Expression(text, evaluate, raws, optional, refs, tuple(dict.fromkeys(parser.calls)), instanced)
+    calls = tuple(dict.fromkeys(parser.calls))
+    return Expression(text, evaluate, raws, optional, refs, needs, calls, instanced)
 
 
 class _Parser:
@@ -112,7 +114,8 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
         self.kind, self.token = "", ""
-        self.reads: dict[str, list[str]] = {"raw": [], "optional": [], "ref": [], "instanced": []}
+        kinds = ("raw", "optional", "ref", "needed", "instanced")
+        self.reads: dict[str, list[str]] = {kind: [] for kind in kinds}
         self.calls: list[tuple[str, str]] = []
         self.advance()
 
@@ -177,6 +180,7 @@ class _Parser:
             return self.operand(token[1:-1])
         if kind == "ref":
             self.reads["ref"].append(token[1:])
+            self.reads["needed"].append(token[1:])
             return _reference(token[1:])
         if kind == "name" and token in FUNCTIONS:
             return self.function(token)
@@ -202,12 +206,13 @@ class _Parser:
 
     def optional_sum(self, zero: bool) -> Evaluate:
         required, self.reads["raw"] = self.reads["raw"], []
+        needed = list(self.reads["needed"])
         terms = [self.expression()]
         while self.take(","):
             terms.append(self.expression())
         self.expect(")")
         self.reads["optional"] += self.reads["raw"]
-        self.reads["raw"] = required
+        self.reads["raw"], self.reads["needed"] = required, needed
         return _sum_present(terms, zero)
 
     def argmin(self) -> Evaluate:
@@ -218,7 +223,7 @@ class _Parser:
             value = self.factor()
             may_miss = self.take("?")
             if may_miss:
-                self.reads["optional"].append(self.reads["raw"].pop())
+                self.reads["optional"].append(self.reads["raw"].pop())  # an operand that may miss is raw
             choices.append((label, value, may_miss))
             if not self.take(","):
                 break
