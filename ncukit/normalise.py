@@ -58,7 +58,8 @@ def normalise(raw: RawKernel, file: str = "", *, signals: bool = True) -> Kernel
 
     Without ``signals`` a kernel can be shown but not judged: the rules need them.
 
-    >>> kernel = normalise(RawKernel(0, "f", "f()", "f", metrics={"gpu__time_duration.sum": 2000}))
+    >>> counters = {"launch__grid_size": 1, "gpu__time_duration.sum": 2000}
+    >>> kernel = normalise(RawKernel(0, "f", "f()", "f", metrics=counters))
     >>> kernel.metrics["kernel_duration"].value, kernel.metrics["kernel_duration"].unit
     (2e-06, 's')
     """

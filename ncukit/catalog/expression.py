@@ -254,8 +254,16 @@ def _number(value: Result) -> Number:
     return value
 
 
+_CONSTANTS: dict[Evaluate, Number] = {}
+"""What needs no evaluation: operators take it in."""
+
+
 def _constant(value: Number) -> Evaluate:
-    return lambda launch: value
+    def evaluate(launch: Launch) -> Number:
+        return value
+
+    _CONSTANTS[evaluate] = value
+    return evaluate
 
 
 def _raw(name: str) -> Evaluate:
@@ -281,10 +289,17 @@ def _subtract(a: Evaluate, b: Evaluate) -> Evaluate:
 
 
 def _multiply(a: Evaluate, b: Evaluate) -> Evaluate:
+    if b in _CONSTANTS:
+        a, b = b, a
+    if (factor := _CONSTANTS.get(a)) is not None:
+        return lambda launch: factor * _number(b(launch))
     return lambda launch: _number(a(launch)) * _number(b(launch))
 
 
 def _divide(a: Evaluate, b: Evaluate, denominator: str) -> Evaluate:
+    if divisor := _CONSTANTS.get(b):
+        return lambda launch: _number(a(launch)) / divisor
+
     def evaluate(launch: Launch) -> Number:
         upper, lower = _number(a(launch)), _number(b(launch))
         if lower == 0:
