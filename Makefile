@@ -36,11 +36,11 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e .
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 .venv/bin/python:
