@@ -16,30 +16,51 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Case",
+    "Comparison",
     "Diagnosis",
     "Kernel",
     "NcukitError",
     "Report",
+    "Reports",
     "Value",
+    "compare",
     "demo_reports",
     "diagnose",
+    "frame",
     "models",
     "profile",
     "read",
+    "set_baseline",
     "time",
     "workload",
+    "write_comparison",
     "write_report",
 ]
 
 if TYPE_CHECKING:
-    from ncukit.api import Report, demo_reports, diagnose, profile, read, time, write_report
+    from ncukit.api import (
+        Report,
+        Reports,
+        compare,
+        demo_reports,
+        diagnose,
+        frame,
+        profile,
+        read,
+        set_baseline,
+        time,
+        write_comparison,
+        write_report,
+    )
     from ncukit.errors import NcukitError
     from ncukit.model import Diagnosis, Kernel, Value
+    from ncukit.model.comparison import Comparison
     from ncukit.roofline import models
     from ncukit.workload.declare import Case, workload
 
 _HOME = {
     "Case": "ncukit.workload.declare",
+    "Comparison": "ncukit.model.comparison",
     "Diagnosis": "ncukit.model",
     "Kernel": "ncukit.model",
     "NcukitError": "ncukit.errors",

@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from time import gmtime, strftime
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from ncukit.errors import NcukitError, ReportEmpty, UsageError
 from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Wanted
+from ncukit.model.shown import show_with
 
 if TYPE_CHECKING:
     import pandas
@@ -20,9 +21,18 @@ if TYPE_CHECKING:
     from ncukit.collect.carry import Carried
     from ncukit.collect.options import ProfileOptions
     from ncukit.collect.session import Listener
+    from ncukit.compare.options import CompareOptions
+    from ncukit.model.comparison import Comparison, Side
     from ncukit.model.run import Timing
 
 PathLike = str | os.PathLike[str]
+By = Literal["gpu", "compute_capability", "file", "name"]
+
+show_with(
+    Comparison="ncukit.render.notebook:comparison_html",
+    Kernel="ncukit.render.notebook:kernel_html",
+    Roofline="ncukit.render.notebook:roofline_html",
+)
 
 
 class Report:
@@ -76,20 +86,206 @@ class Report:
         for kernel in self.kernels(details=True):
             yield diagnose(kernel)
 
-    def frame(self, *, form: Literal["long", "wide"] = "long") -> pandas.DataFrame:
-        """Return the neutral metrics of every launch as a data frame."""
-        from ncukit.frame import frame
+    def frame(
+        self,
+        *,
+        form: Literal["long", "wide"] = "long",
+        by: By | None = None,
+        raw: Iterable[str] = (),
+    ) -> pandas.DataFrame:
+        """Return the metrics of every launch as a data frame; see `frame`.
 
-        return frame(self.kernels(), form=form)
+        ``raw`` adds native metrics by name, which only reports that were read for it hold.
+        """
+        from ncukit.frame import frame as make
+
+        names = tuple(raw)
+        return make(self._with_raw(names), form=form, by=by, raw=names)
+
+    def _with_raw(self, raw: tuple[str, ...]) -> Iterator[Kernel]:
+        from dataclasses import replace
+
+        from ncukit.normalise import normalise, wanted
+
+        want = wanted(signals=False, details=True)
+        want = replace(want, metrics=(want.metrics or frozenset()) | set(raw), rules=False, units=bool(raw))
+        for found in self._source.launches(want):
+            yield normalise(found, self.path, signals=False)
 
 
-def read(path: PathLike, *, isolate: bool = True) -> Report:
-    """Open the report at ``path``.
+class Reports:
+    """Several reports, read one after another; every one of them must be usable.
+
+    >>> len(read(demo_reports()[:2]))
+    2
+    """
+
+    def __init__(self, paths: Iterable[PathLike], *, isolate: bool = True) -> None:
+        self.paths = tuple(str(path) for path in paths)
+        self.isolate = isolate
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __iter__(self) -> Iterator[Report]:
+        for path in self.paths:
+            yield Report(path, isolate=self.isolate)
+
+    def kernels(self, *, details: bool = False) -> Iterator[Kernel]:
+        """Yield every launch of every report in neutral metrics."""
+        for report in self:
+            yield from report.kernels(details=details)
+
+    def diagnoses(self) -> Iterator[Diagnosis]:
+        """Yield every launch of every report with its roofline, findings and verdict."""
+        for report in self:
+            yield from report.diagnoses()
+
+    def frame(
+        self,
+        *,
+        form: Literal["long", "wide"] = "long",
+        by: By | None = None,
+        raw: Iterable[str] = (),
+    ) -> pandas.DataFrame:
+        """Return the metrics of every launch of every report as one data frame; see `frame`."""
+        from ncukit.frame import frame as make
+
+        names = tuple(raw)
+        return make((k for report in self for k in report._with_raw(names)), form=form, by=by, raw=names)
+
+
+@overload
+def read(path: PathLike, *, isolate: bool = True) -> Report: ...  # type: ignore[overload-overlap]
+
+
+@overload
+def read(path: Iterable[PathLike], *, isolate: bool = True) -> Reports: ...
+
+
+def read(path: PathLike | Iterable[PathLike], *, isolate: bool = True) -> Report | Reports:
+    """Open the report at ``path``, or several reports as one.
 
     Raises:
-        ReportError: it cannot be used; message and hint say why and what to do.
+        ReportError: one cannot be used; message and hint say why and what to do.
     """
-    return Report(path, isolate=isolate)
+    if isinstance(path, str | os.PathLike):
+        return Report(path, isolate=isolate)
+    return Reports(path, isolate=isolate)
+
+
+def frame(
+    what: Iterable[Kernel] | Comparison,
+    *,
+    form: Literal["long", "wide"] = "long",
+    by: By | None = None,
+    raw: Iterable[str] = (),
+) -> pandas.DataFrame:
+    """Return launches, or a comparison, as a data frame: tidy, typed, units in ``attrs["units"]``.
+
+    "long" has one row a launch and metric, with unit, quality and reason; "wide" one row a launch.  ``by``
+    puts launches side by side: one row a kernel and metric, one column a GPU (or capability, file, name), the
+    median where there are several.  A comparison has one row a pair and metric.
+    """
+    from ncukit.frame import comparison_frame
+    from ncukit.frame import frame as make
+    from ncukit.model.comparison import Comparison
+
+    if isinstance(what, Comparison):
+        return comparison_frame(what)
+    return make(what, form=form, by=by, raw=tuple(raw))
+
+
+def compare(
+    base: PathLike | Iterable[PathLike] | Iterable[Kernel] | Report | Reports,
+    *others: PathLike | Iterable[PathLike] | Iterable[Kernel] | Report | Reports,
+    match: Iterable[str] = (),
+    fail_on: Iterable[str] = (),
+    options: CompareOptions | None = None,
+) -> Comparison:
+    """Compare ``base`` with ``others``: metrics side by side, what changed and why, what the gates say.
+
+    A side is a report, several reports (repeats of one measurement), a folder of them, a run directory, the
+    name of a baseline, or launches that were read already.  ``match`` and ``fail_on`` add to ``options``.
+
+    Raises:
+        UsageError: there is no other side, ``match`` names what is not there, or a gate is none.
+        ReportError: a side cannot be used.
+
+    >>> found = compare(demo_reports()[0], demo_reports()[0], fail_on=["dram_bytes > +5%"])
+    >>> found.pairs[0].summary.trend, found.failed
+    ('unchanged', False)
+    """
+    from ncukit.compare import compare as against
+    from ncukit.compare.gates import apply, parse
+    from ncukit.compare.match import Steering
+    from ncukit.compare.options import CompareOptions
+
+    found = options or CompareOptions()
+    if not others:
+        raise UsageError("there is nothing to compare with", "give a base and at least one other side")
+    steering = Steering.of((*found.match, *match))
+    gates = [*found.gates, *(parse(text) for text in (*found.fail_on, *fail_on))]
+    sides = [_side(what, found, number) for number, what in enumerate((base, *others))]
+    comparison = against(sides[0], sides[1:], steering=steering, elements=found.elements)
+    return apply(comparison, gates, allow_unknown=found.allow_unknown, beyond_noise=found.beyond_noise)
+
+
+def _side(what: Any, options: CompareOptions, number: int) -> Side:
+    from ncukit.compare.side import read_side, side_of
+
+    if isinstance(what, Report):
+        what = what.path
+    elif isinstance(what, Reports):
+        what = what.paths
+    elif not isinstance(what, str | os.PathLike):
+        what = list(what)
+        if any(isinstance(one, Kernel) for one in what):
+            label = "base" if number == 0 else f"other {number}"
+            return side_of((k for k in what if options.choice.keep(k)), label, apart=options.choice.apart)
+    return read_side(what, options.choice)
+
+
+def write_comparison(
+    comparison: Comparison,
+    output: PathLike,
+    *,
+    force: bool = False,
+    plotly: Literal["inline", "directory"] = "inline",
+    command: str = "",
+) -> Path:
+    """Write the page of a comparison and return where.
+
+    Raises:
+        UsageError: the output exists and ``force`` is not given.
+    """
+    from ncukit.render.compare.html import write_comparison as write
+
+    return write(Path(output), comparison, force=force, plotly=plotly, command=command)
+
+
+def set_baseline(
+    name: str,
+    what: PathLike | Iterable[PathLike],
+    *,
+    folder: PathLike | None = None,
+    kernel: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Keep the neutral metrics of ``what`` as baseline ``name`` and return the file.
+
+    Raises:
+        UsageError: the baseline exists and ``force`` is not given, or the name is none.
+        ReportError: ``what`` cannot be used.
+    """
+    from ncukit.compare import baseline
+    from ncukit.compare.options import CompareOptions
+
+    place = baseline.FOLDER if folder is None else Path(folder)
+    baseline.path_of(place, name)
+    side = _side(what, CompareOptions(kernel=kernel, lines=False, baselines=place), 0)
+    created = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
+    return baseline.write(place, name, side, created=created, force=force)
 
 
 def diagnose(kernel: Kernel) -> Diagnosis:

@@ -11,7 +11,21 @@ from typing import Annotated
 import typer
 
 from ncukit import __version__
-from ncukit.cli import catalog, demo, doctor, metrics, output, profile, report, schema, show, time, timeline
+from ncukit.cli import (
+    baseline,
+    catalog,
+    compare,
+    demo,
+    doctor,
+    metrics,
+    output,
+    profile,
+    report,
+    schema,
+    show,
+    time,
+    timeline,
+)
 from ncukit.errors import NcukitError
 
 app = typer.Typer(
@@ -43,6 +57,7 @@ def root(
     ncukit show FILE.ncu-rep       the diagnosis in the terminal
     ncukit report FILE.ncu-rep     the same as one HTML file
     ncukit metrics FILE.ncu-rep    neutral metrics as table, CSV, JSON or Parquet
+    ncukit compare BASE OTHER      versions or GPUs side by side; gates for CI
     ncukit timeline FILE.nsys-rep  where the time of a traced run went
     ncukit doctor                  what of the tool chain works here, and how to mend the rest
 
@@ -50,7 +65,12 @@ def root(
     """
 
 
-for _module in (profile, time, report, show, metrics, timeline, catalog, doctor, demo, schema):
+_COMMANDS = (
+    *(profile, time, report, show, metrics, compare, baseline, timeline),
+    *(catalog, doctor, demo, schema),
+)
+
+for _module in _COMMANDS:
     _module.register(app)
 
 

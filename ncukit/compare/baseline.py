@@ -53,6 +53,13 @@ def names(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.json"))
 
 
+def origin(side: Side) -> str:
+    """Return in a few words where a baseline comes from: file, hash, GPUs."""
+    files = ", ".join(f"{file.path} (sha256 {file.sha256[:12]})" for file in side.files) or side.label
+    gpus = ", ".join(dict.fromkeys(sample.kernel.gpu or "unknown GPU" for sample in side.samples))
+    return f"{files}, {gpus}"
+
+
 def write(folder: Path, name: str, side: Side, *, created: str, force: bool = False) -> Path:
     """Write ``side`` as baseline ``name`` and return the file, which appears only when whole.
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ncukit.model.raw import RawKernel
+from ncukit.model.shown import Shown
 from ncukit.model.value import Value
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(Shown):
     """One launch, translated.
 
     ``metrics`` holds every id of the catalog; ``signals`` holds what only the rules need (same form);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncukit.model.shown import Shown
 from ncukit.model.value import Quality
 
 
@@ -58,7 +59,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Roofline:
+class Roofline(Shown):
     """Points, the ceilings they are judged by, and the checks on both."""
 
     points: tuple[Point, ...] = ()

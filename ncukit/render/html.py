@@ -56,11 +56,11 @@ def write_page(
     if path.exists() and not force:
         raise UsageError(f"{path} already exists", "give another name with -o, or --force to overwrite it")
     text = page(view, plotly=plotly)
-    _replace(path, text)
+    write_text(path, text)
     if plotly == "directory" and view["figures"]:
         library = path.parent / PLOTLY_FILE
         if not library.exists():
-            _replace(library, _plotly())
+            write_text(library, _plotly())
     return path
 
 
@@ -116,7 +116,7 @@ def _plotly() -> str:
     raise NcukitError("the figure library plotly is not installed", "pip install plotly")
 
 
-def _replace(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write ``text`` beside ``path``, then rename: no half page is ever seen."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -26,6 +26,11 @@ ELSEWHERE = (
     *("gpu_name", "compute_capability", "occupancy_limiter", "pc_sampl*", "replay_passes"),
 )
 """Metrics that another part of the page shows, or that say nothing about the kernel."""
+REPEATS = (
+    *("elapsed_cycles", "sm_active_cycles", "ipc_*", "inst_rate", "mem_*", "flop_rate_*", "roofline_*"),
+    *("warps_issued_*", "sm_busy_*", "thread_count", "shared_mem_*", "theoretical_warps_*"),
+)
+"""Metrics that say once more what another row says: last, unless they explain something."""
 READINGS = {
     "better": ("▲ better", "better"),
     "worse": ("▼ worse", "worse"),
@@ -93,7 +98,7 @@ def _rank(row: Row) -> tuple[int, float]:
     if row.explains is not None:
         return (1 if row.explains > 0 else 3), -row.explains if row.explains > 0 else row.explains
     size = abs(row.change or 0.0) / (row.noise or 1.0)
-    return 2, -min(size, 1e12)
+    return (4 if any(fnmatchcase(row.id, p) for p in REPEATS) else 2), -min(size, 1e12)
 
 
 def section(two: Two, pair: Pair, clean: Row | None) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from ncukit.render.compare.changes import Two
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
 from ncukit.render.line import line
 from ncukit.render.plot import digits, line_trace
-from ncukit.render.view.roofs import UNITS, ceilings, limiting_point, mark, rate_unit, with_shared
+from ncukit.render.view.ceilings import ceilings, rate_unit
+from ncukit.render.view.roofs import UNITS, limiting_point, mark, with_shared
 from ncukit.render.words import LEVELS, PRECISIONS
 
 ALIKE = 0.01
