@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ncukit.catalog import Catalog, Metric, Source, load
@@ -173,8 +173,7 @@ class _Launch:
         return value
 
     def _compute(self, recipe: _Recipe) -> Value:
-        undefined = ""
-        value = recipe.unknown
+        metric, value, undefined = recipe.metric, recipe.unknown, ""
         for candidate in recipe.candidates:
             try:
                 result = candidate.evaluate(self)
@@ -183,25 +182,24 @@ class _Launch:
             except (Undefined, OverflowError) as error:
                 undefined = undefined or str(error.args[0])
                 continue
-            if recipe.text if isinstance(result, str) else math.isfinite(result):
-                value = self._known(recipe, candidate, result)
-                break
+            doubt = None
+            if isinstance(result, str):
+                if not recipe.text:
+                    continue
+            elif not math.isfinite(result):
+                continue
+            elif recipe.hit_rate or not recipe.least <= result <= recipe.most:
+                doubt = self._doubt(recipe, result)
+            names, quality = candidate.evidence(self.values) if candidate.refs else candidate.alone
+            value = Value(
+                metric.id, result, metric.unit, quality, names, doubt, doubt is None, candidate.formula
+            )
+            break
         else:
             if undefined:
-                value = _unknown(recipe.metric, f"undefined: {undefined} is 0")
-        self.values[recipe.metric.id] = value
+                value = _unknown(metric, f"undefined: {undefined} is 0")
+        self.values[metric.id] = value
         return value
-
-    def _known(self, recipe: _Recipe, candidate: _Candidate, result: Result) -> Value:
-        names, quality = candidate.names, candidate.quality
-        if candidate.refs:
-            values = self.values
-            names, quality = candidate.evidence([values[id] for id in candidate.refs])
-        doubt = None
-        if recipe.bounded and not isinstance(result, str):
-            doubt = self._doubt(recipe, result)
-        metric = recipe.metric
-        return Value(metric.id, result, metric.unit, quality, names, doubt, doubt is None, candidate.formula)
 
     def _doubt(self, recipe: _Recipe, result: Number) -> str | None:
         """Return why a value must not be used by a rule, or None."""
@@ -221,17 +219,23 @@ class _Candidate:
 
     def __init__(self, source: Source, names: tuple[str, ...]) -> None:
         self.evaluate, self.refs = source.expression.evaluate, source.expression.refs
-        self.quality, self.names, self.formula = source.quality, names, source.expr
+        self.formula = source.expr
+        self.alone: tuple[tuple[str, ...], Quality] = names, source.quality
         self._evidence: dict[tuple[object, ...], tuple[tuple[str, ...], Quality]] = {}
 
-    def evidence(self, references: Sequence[Value]) -> tuple[tuple[str, ...], Quality]:
-        """Return raw names and quality of a value that was computed from ``references`` too."""
-        key = tuple((value.quality, value.sources) for value in references)
+    def evidence(self, values: Mapping[str, Value]) -> tuple[tuple[str, ...], Quality]:
+        """Return raw names and quality of what was computed from ``values`` of its references too.
+
+        Tuples of names belong to the plan, as this does: their identity will do to find what was made before.
+        """
+        references = [values[id] for id in self.refs]
+        key = (*[id(value.sources) for value in references], *[value.quality for value in references])
         found = self._evidence.get(key)
         if found is None:
-            names = (*self.names, *(name for value in references for name in value.sources))
+            names, quality = self.alone
+            names = (*names, *(name for value in references for name in value.sources))
             known = (value.quality for value in references if value.quality)
-            quality = max((self.quality, *known), key=_RANK.__getitem__)
+            quality = max((quality, *known), key=_RANK.__getitem__)
             found = self._evidence[key] = tuple(dict.fromkeys(names)), quality
         return found
 
@@ -242,12 +246,11 @@ class _Recipe:
     def __init__(self, metric: Metric, candidates: tuple[_Candidate, ...], unknown: Value) -> None:
         self.metric, self.candidates, self.unknown = metric, candidates, unknown
         self.text = metric.kind == "string"
-        self.bounded = metric.range is not None
         low, high = metric.range or (None, None)
         slack = PERCENT_TOLERANCE if metric.unit == "%" else 0
         self.least = -math.inf if low is None else low - slack
         self.most = math.inf if high is None else high + slack
-        self.hit_rate = metric.id.endswith("hit_rate_pct")
+        self.hit_rate = metric.range is not None and metric.id.endswith("hit_rate_pct")
 
 
 @dataclass(frozen=True)

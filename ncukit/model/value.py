@@ -36,7 +36,8 @@ class Value:
     @property
     def number(self) -> float | None:
         """The value as a number that a rule may use: None when unknown, unreliable or a string."""
-        return self.value if self.reliable and isinstance(self.value, int | float) else None
+        value = self.value
+        return value if self.reliable and value is not None and not isinstance(value, str) else None
 
     def as_dict(self) -> dict[str, object]:
         """Return the pinned JSON form (schema ``ncukit.kernel/1``)."""

@@ -78,13 +78,16 @@ def _rule_result(rule: Plain) -> RuleResult:
 
 
 def _result(action: Any, index: int, wanted: Wanted, sent: code.Sent) -> Plain:
-    present = action.metric_names()
-    names = set(present) if wanted.metrics is None else wanted.metrics.intersection(present)
+    present = frozenset(action.metric_names())
+    names = present if wanted.metrics is None else wanted.metrics & present
     metrics: dict[str, Any] = {}
-    handles: dict[str, Any] = {}
+    units: dict[str, str] = {}
     for name in names:
-        handles[name] = metric = action.metric_by_name(name)
-        _take(metrics, name, metric)
+        metric = action.metric_by_name(name)
+        if metric is not None and (value := metric.value()) is not None:
+            metrics[name] = _text(value) if isinstance(value, str) else value
+            if wanted.units:
+                units[name] = metric.unit() or ""
     for name in wanted.breakdowns.intersection(present):
         _take(metrics, name, action.metric_by_name(name))
         members = metrics.get(name)
@@ -106,7 +109,7 @@ def _result(action: Any, index: int, wanted: Wanted, sent: code.Sent) -> Plain:
     for name in wanted.instances.intersection(present):
         plain["instances"][name] = _instances(action.metric_by_name(name))
     if wanted.units:
-        plain["units"] = {name: handle.unit() or "" for name, handle in handles.items()}
+        plain["units"] = units
     if wanted.sections:
         plain["sections"] = [section.identifier() for section in action.sections()]
     if wanted.rules:
