@@ -51,7 +51,7 @@ def _ceiling_labels(
 ) -> list[dict[str, Any]]:
     found = []
     for c in sorted((c for c in ceilings if c.kind == "compute"), key=lambda c: (c.sheet, -c.value)):
-        if slim and c.sheet:
+        if (slim and c.sheet) or not c.label:
             continue
         y = math.log10(c.value)
         text = html.escape(c.short if slim else c.label)

@@ -25,7 +25,7 @@ HALF = 0.5
 class Ceiling:
     """A roof: ``bandwidth`` [byte/s] is a diagonal, ``compute`` [per second] a horizontal line.
 
-    ``key`` is the precision or the level that it belongs to.
+    ``key`` is the precision or the level that it belongs to; without a label another roof speaks for it.
     """
 
     kind: str

@@ -18,12 +18,13 @@ from ncukit.render.figures import Figure
 from ncukit.render.view import head
 from ncukit.render.view.opinion import opinion
 from ncukit.render.view.provenance import all_metrics, provenance
-from ncukit.render.view.quality import quality
+from ncukit.render.view.quality import LACKS, quality
 from ncukit.render.view.sections import sections
 from ncukit.render.words import cleaned, shorten
 
 if TYPE_CHECKING:
     from ncukit.render.run.load import RunPage
+    from ncukit.render.timeline.beside import Beside
 
 __all__ = ["page_view"]
 
@@ -40,11 +41,12 @@ def page_view(
     generated: str,
     command: str = "",
     run: RunPage | None = None,
+    beside: Beside | None = None,
 ) -> dict[str, Any]:
     """Return the view of a report's page: one launch in full, or all launches of the file.
 
     ``generated`` is the time to print, ``command`` the command line that made the page; ``run`` adds to the
-    page of one launch what the run around it knows.
+    page of one launch what the run around it knows, ``beside`` a trace of the same program.
 
     Raises:
         UsageError: there is no launch to show.
@@ -52,11 +54,11 @@ def page_view(
     if not diagnoses:
         raise UsageError("there is no launch to show", "the report or the selection is empty")
     if len(diagnoses) == 1:
-        view = _launch_page(file, diagnoses[0], run)
+        view = _launch_page(file, diagnoses[0], run, beside)
     else:
         from ncukit.render.view.many import many_page
 
-        view = many_page(file, diagnoses)
+        view = many_page(file, diagnoses, beside)
     kernels = [d.kernel for d in diagnoses]
     view |= {
         "synthetic": head.synthetic(kernels),
@@ -71,20 +73,32 @@ def page_view(
         from ncukit.render.run.parts import provenance_rows
 
         view["provenance"] = provenance_rows(run, view["provenance"])
+    elif beside is not None:
+        view["provenance"].insert(2, {"name": "Timeline", "text": beside.provenance()})
     result: dict[str, Any] = cleaned(view)
     return result
 
 
-def _launch_page(file: ReportFile, diagnosis: Diagnosis, run: RunPage | None) -> dict[str, Any]:
+def _launch_page(
+    file: ReportFile, diagnosis: Diagnosis, run: RunPage | None, beside: Beside | None
+) -> dict[str, Any]:
     kernel = diagnosis.kernel
     tips = Tips()
     cells = Cells(kernel, tips)
-    parts, figures = _one(cells, diagnosis, file)
     added: dict[str, Any] = {}
     if run is not None:
-        from ncukit.render.run.launch import add_run
+        from ncukit.render.run.launch import add_run, lacks
 
+        parts, figures = _one(cells, diagnosis, file, lacks(run))
         parts, added = add_run(run, cells, parts)
+    elif beside is not None:
+        from ncukit.render.timeline.section import add_section
+
+        parts, figures = _one(cells, diagnosis, file, ("clean time",))
+        lanes = beside.lanes(*beside.find([kernel]))
+        parts, added["traced"] = add_section(parts, cells, beside.timeline, lanes)
+    else:
+        parts, figures = _one(cells, diagnosis, file)
     view = {
         "kind": "launch",
         "title": f"{shorten(kernel.name, 80)} on {kernel.gpu or 'unknown GPU'}, ncukit report",
@@ -119,11 +133,13 @@ CONTENTS = (
 """Sections of a launch: anchor, name, the key of the view without which it is left out."""
 
 
-def _one(cells: Cells, diagnosis: Diagnosis, file: ReportFile) -> tuple[dict[str, Any], dict[str, Figure]]:
+def _one(
+    cells: Cells, diagnosis: Diagnosis, file: ReportFile, lacks: Sequence[str] = LACKS
+) -> tuple[dict[str, Any], dict[str, Figure]]:
     """Return the sections of the page of one launch, and its figures."""
     found = diagnosis.verdict
     parts, figures = sections(cells, diagnosis, f"kernel-{cells.launch}-timeline")
     return parts | {
-        "quality": quality(cells, file),
+        "quality": quality(cells, file, lacks),
         "opinion": opinion(cells.kernel.raw.rules, found.cls, found.limiter),
     }, figures

@@ -44,9 +44,8 @@ def synthetic(kernels: list[Kernel]) -> Line:
     marks = {str(k.raw.metrics[MARK]) for k in kernels if MARK in k.raw.metrics}
     if not marks:
         return []
-    return line(
-        "These numbers were written by a program to show the report; no GPU was measured. ", *(sorted(marks))
-    )
+    how = "; ".join(sorted(marks))
+    return line(f"A program wrote these numbers to show the report; no GPU was measured ({how}).")
 
 
 def facts(cells: Cells) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import numbers
@@ -15,9 +15,12 @@ from ncukit.render.view import head, overall, shared_roof
 from ncukit.render.view.groups import Launch, by_kernel, by_verdict, names
 from ncukit.render.view.kernels import tables
 from ncukit.render.view.launches import LAZY, folds, island
-from ncukit.render.view.quality import missing
+from ncukit.render.view.quality import LACKS, missing
 from ncukit.render.view.sections import sections
 from ncukit.render.words import listed, plural
+
+if TYPE_CHECKING:
+    from ncukit.render.timeline.beside import Beside
 
 DETAILED = 3
 """Launches up to which each fold holds all sections of its launch; beyond, a page would grow too large."""
@@ -33,8 +36,10 @@ CONTENTS = (
 )
 
 
-def many_page(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
-    """Return the view of a page with more than one launch."""
+def many_page(
+    file: ReportFile, diagnoses: Sequence[Diagnosis], beside: Beside | None = None
+) -> dict[str, Any]:
+    """Return the view of a page with more than one launch; ``beside`` is a trace of the same program."""
     tips = Tips()
     launches = [Launch(Cells(d.kernel, tips), d) for d in diagnoses]
     kernels = by_kernel(launches)
@@ -57,7 +62,7 @@ def many_page(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> dict[str, Any
         "facts": _facts(launches),
         "contents": [{"to": to, "text": text} for to, text in CONTENTS],
         "verdict": overall.verdict(launches, by_verdict(launches)),
-        "quality": overall.quality(launches, file),
+        "quality": overall.quality(launches, file, LACKS if beside is None else LACKS[:1]),
         "tables": tables(launches, kernels, short, lazy=lazy),
         "counts": {"kernels": f"{len(kernels):,}", "launches": f"{len(launches):,}"},
         "roofline": roof,
@@ -66,9 +71,25 @@ def many_page(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> dict[str, Any
         "opinion": overall.opinion(launches),
         "figures": {shared_roof.FIGURE: figure, **figures} if figure else figures,
     }
+    if beside is not None:
+        view["traced"] = _trace(beside, launches, view, tips)
     if lazy:
         view["launches"] = island(launches, spell)
     return view | {"tips": tips.as_dict()}
+
+
+def _trace(beside: Beside, launches: Sequence[Launch], view: dict[str, Any], tips: Tips) -> dict[str, Any]:
+    """Return the section of the trace, and put the region's verdict under those of the page."""
+    from ncukit.render.timeline.many import many_section
+    from ncukit.render.timeline.section import region_line
+
+    section = many_section(beside, launches, tips)
+    view["verdict"]["region"] = section["region"]
+    for fold, launch in zip(view["folds"], launches, strict=True):
+        if "verdict" in fold.get("parts", ()):
+            (match,) = beside.find([launch.cells.kernel])
+            fold["parts"]["verdict"]["region"] = region_line(beside.timeline, match)
+    return section
 
 
 def _more(file: ReportFile, launches: Sequence[Launch]) -> str:

@@ -9,12 +9,15 @@ from ncukit.model import ReportFile
 from ncukit.render import numbers
 from ncukit.render.line import bold, line, link
 from ncukit.render.view.groups import Launch
-from ncukit.render.view.quality import SHORT, fact, missing, not_a_number
+from ncukit.render.view.quality import LACKS, SHORT, fact, missing, not_a_number
 from ncukit.render.words import listed
 
 
-def quality(launches: Sequence[Launch], file: ReportFile) -> dict[str, Any]:
-    """Return the quality box of the file: how many launches each caution is about."""
+def quality(launches: Sequence[Launch], file: ReportFile, lacks: Sequence[str] = LACKS) -> dict[str, Any]:
+    """Return the quality box of the file: how many launches each caution is about.
+
+    ``lacks`` is what is missing beside the counters.
+    """
     facts = [
         _length(launches),
         _caches(),
@@ -26,12 +29,11 @@ def quality(launches: Sequence[Launch], file: ReportFile) -> dict[str, Any]:
     ]
     cautions = [f for f in facts if f["status"] in ("warn", "bad")]
     facts = cautions + [f for f in facts if f not in cautions]
-    lacks = ["clean time", "timeline", *_lacking(launches)]
+    without = [*lacks, *_lacking(launches)]
+    rest = f" Missing: {listed(without)}." if without else ""
     good = sum(not launch.cells.kernel.failed for launch in launches)
     return {
-        "sentence": line(
-            f"{good:,} of {len(launches):,} launches hold a valid measurement. Missing: {listed(lacks)}."
-        ),
+        "sentence": line(f"{good:,} of {len(launches):,} launches hold a valid measurement.{rest}"),
         "facts": facts,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ncukit.model import ReportFile
@@ -18,6 +19,8 @@ NEAR_BOOST = 0.95
 STEADY = 0.05
 """Share by which issued and executed instructions, of different passes, may differ."""
 
+LACKS = ("clean time", "timeline")
+"""What a report alone never holds."""
 SIGNS = {"ok": "✓", "warn": "!", "no": "–", "bad": "✗"}
 GROUPS = (
     ("sm_throughput_pct", "throughputs"),
@@ -32,8 +35,11 @@ GROUPS = (
 """One metric that shows whether a group of counters was collected, and what the group is called."""
 
 
-def quality(cells: Cells, file: ReportFile) -> dict[str, Any]:
-    """Return the quality box of one launch: cautions first where there are more than two."""
+def quality(cells: Cells, file: ReportFile, lacks: Sequence[str] = LACKS) -> dict[str, Any]:
+    """Return the quality box of one launch: cautions first where there are more than two.
+
+    ``lacks`` is what is missing beside the counters.
+    """
     facts = [
         _clocks(cells),
         _caches(cells),
@@ -47,7 +53,7 @@ def quality(cells: Cells, file: ReportFile) -> dict[str, Any]:
     cautions = [fact for fact in facts if fact["status"] in ("warn", "bad")]
     if len(cautions) > 2:
         facts = cautions + [fact for fact in facts if fact not in cautions]
-    return {"sentence": line(_sentence(cells)), "facts": facts}
+    return {"sentence": line(_sentence(cells, lacks)), "facts": facts}
 
 
 def missing(cells: Cells) -> list[str]:
@@ -71,7 +77,7 @@ def not_a_number(cells: Cells) -> int:
     return sum(isinstance(v, float) and math.isnan(v) for v in cells.kernel.raw.metrics.values())
 
 
-def _sentence(cells: Cells) -> str:
+def _sentence(cells: Cells, lacks: Sequence[str]) -> str:
     if cells.kernel.failed:
         return "No counter of this launch is used: only what describes device and launch stays true."
     nan = not_a_number(cells)
@@ -80,8 +86,8 @@ def _sentence(cells: Cells) -> str:
         first = f"Counters: {nan:,} raw values are not numbers."
     if is_short(cells):
         first += " Clocks and shares of elapsed cycles are noisy."
-    lacks = ["clean time", "timeline", *missing(cells)]
-    return f"{first} Missing: {listed(lacks)}."
+    without = [*lacks, *missing(cells)]
+    return f"{first} Missing: {listed(without)}." if without else first
 
 
 def _clocks(cells: Cells) -> dict[str, Any]:

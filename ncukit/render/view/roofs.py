@@ -9,16 +9,15 @@ from typing import Any
 from ncukit.model import Diagnosis, Point, Roof, Roofline
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, Cells, plain
-from ncukit.render.figures import Ceiling, Figure, Mark, roofline
+from ncukit.render.figures import Figure, Mark, roofline
 from ncukit.render.line import line
+from ncukit.render.view.ceilings import ceilings, rate_unit, roof_name, sheet
 from ncukit.render.view.quality import is_short
 from ncukit.render.words import LEVELS, PRECISIONS, listed
 from ncukit.roofline import attainable
 
-CLOCKS = {"dram": "dram", "l1": "sm", "shared": "sm", "compute": "sm"}
-"""Which clock a roof scales with; the data sheet's clock of L2 is not in a report."""
-SAME = 0.03
-"""Share by which a data sheet roof must differ from that of the run to be drawn."""
+__all__ = ["UNITS", "ceilings", "leading", "limiting_point", "mark", "rate_unit", "section", "with_shared"]
+
 UNITS = {"FLOP": "FLOP", "OP": "operations", "inst": "warp instructions"}
 
 
@@ -72,47 +71,6 @@ def mark(point: Point, hot: bool) -> Mark:
     )
 
 
-def ceilings(cells: Cells, roofs: tuple[Roof, ...], points: tuple[Point, ...]) -> list[Ceiling]:
-    """Return the roofs of the precisions and levels used, at the clocks of the run and of the data sheet.
-
-    Launches too short for a reliable clock get data sheet roofs only, dashed.
-    """
-    drawn: list[Ceiling] = []
-    used = {p.precision for p in points} | {p.level for p in points}
-    if "shared" in used:
-        used.add("l1")
-    for roof in roofs:
-        if roof.name not in used and points:
-            continue
-        run = _ceiling(roof, roof.value, "nominal " if is_nominal(roof) else "", dashed=is_nominal(roof))
-        value = sheet(cells, roof)
-        if value is None:
-            drawn.append(run)
-        elif is_short(cells):
-            drawn.append(_ceiling(roof, value, "nominal ", dashed=True))
-        else:
-            drawn.append(run)
-            if abs(value / roof.value - 1) > SAME:
-                drawn.append(_ceiling(roof, value, "data sheet ", sheet=True))
-    return drawn
-
-
-def is_nominal(roof: Roof) -> bool:
-    """Return whether the roof already stands at the advertised clock, because that of the run is noise."""
-    return roof.note.startswith("nominal")
-
-
-def sheet(cells: Cells, roof: Roof) -> float | None:
-    """Return the roof at the clock that the device advertises; None where that is unknown or the same."""
-    if is_nominal(roof):
-        return None
-    domain = CLOCKS.get("compute" if roof.kind == "compute" else roof.name)
-    if domain is None:
-        return None
-    clock, most = cells.number(f"{domain}_clock"), cells.number(f"{domain}_clock_max")
-    return roof.value * most / clock if clock and most else None
-
-
 def with_shared(cells: Cells, diagnosis: Diagnosis) -> Roofline:
     """Return the roofline with a point at shared memory where that is the limiter.
 
@@ -155,11 +113,6 @@ def leading(points: tuple[Point, ...]) -> Point | None:
     return max(some, key=lambda p: (p.level == "dram", p.share or 0), default=None)
 
 
-def rate_unit(precision: str) -> str:
-    """Return the unit of the rates of ``precision``."""
-    return {"inst": "inst/s", "tensor_int8": "OP/s", "tensor_int4": "OP/s"}.get(precision, "FLOP/s")
-
-
 def _short_unit(precision: str) -> str:
     return rate_unit(precision).removesuffix("/s")
 
@@ -171,24 +124,6 @@ def _work(points: tuple[Point, ...]) -> str:
 
 def _key(point: Point) -> str:
     return f"{point.precision}@{point.level}"
-
-
-def _ceiling(roof: Roof, value: float, prefix: str, *, dashed: bool = False, sheet: bool = False) -> Ceiling:
-    name, color = roof_name(roof)
-    unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
-    estimate = roof.quality == "estimate"
-    rate = ("≈ " if estimate else "") + numbers.short(value, unit)
-    label = f"{prefix}{rate}" if sheet else f"{prefix}{name} {rate}"
-    slim = f"{name} {numbers.short(value)}" if roof.kind == "compute" else name
-    return Ceiling(roof.kind, roof.name, name, value, label, slim, color, dashed or estimate, sheet)
-
-
-def roof_name(roof: Roof) -> tuple[str, str]:
-    """Return the name of a roof and its colour."""
-    if roof.kind == "compute":
-        name, color = PRECISIONS.get(roof.name, (roof.name, "--ink"))
-        return ("issue" if roof.name == "inst" else name), color
-    return LEVELS.get(roof.name, (roof.name, ""))[0], "--ink2"
 
 
 def _point_row(cells: Cells, point: Point, hot: bool) -> dict[str, Any]:

@@ -169,11 +169,12 @@ FAMILIES = (
     ),
 )
 
+SM = "SM, busiest pipe or stage"
 GLANCE = (
     ("dram_throughput_pct", "DRAM", frozenset({"dram"})),
     ("l2_throughput_pct", "L2", frozenset({"l2"})),
     ("l1_throughput_pct", "L1/TEX", frozenset({"l1", "shared"})),
-    ("sm_throughput_pct", "SM, busiest pipe or stage", frozenset[str]()),
+    ("sm_throughput_pct", SM, frozenset[str]()),
     ("issue_slot_utilization_pct", "Issue slots", frozenset[str]()),
 )
 """Units on the first screen: metric, label, the limiters that mean this unit."""

@@ -12,8 +12,9 @@ from ncukit.render import numbers
 from ncukit.render.cloud import DENSE, TOP, cloud
 from ncukit.render.line import line
 from ncukit.render.plot import Figure
+from ncukit.render.view.ceilings import ceilings, rate_unit
 from ncukit.render.view.groups import Launch
-from ncukit.render.view.roofs import UNITS, ceilings, leading, mark, rate_unit
+from ncukit.render.view.roofs import UNITS, leading, mark
 from ncukit.render.words import LEVELS, PRECISIONS, plural, shorten
 
 LONGEST = 8

@@ -9,7 +9,7 @@ from ncukit.model import Diagnosis, Evidence, Experiment
 from ncukit.render import commands, numbers
 from ncukit.render.cells import Cell, Cells, plain
 from ncukit.render.line import Line, bold, line, link
-from ncukit.render.view.rows import GLANCE, GLANCE_PIPES
+from ncukit.render.view.rows import GLANCE, GLANCE_PIPES, SM
 from ncukit.render.words import LIMITERS, ROLE, plural
 
 PIPS = {"high": 3, "medium": 2, "low": 1}
@@ -125,7 +125,7 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
         id, label = GLANCE_PIPES[limiter]
         if (n := cells.number(id)) is not None:
             units[id] = _bar(cells[id], n, label, True)
-    return sorted(units.values(), key=lambda bar: -bar["bar"])
+    return sorted(units.values(), key=lambda bar: (-bar["bar"], not bar["hot"]))
 
 
 OF_PEAK = "of peak: "
@@ -143,7 +143,11 @@ def _unit(text: str) -> str:
 
 def _deck(bars: list[dict[str, Any]], cls: str) -> Line:
     """Return two sentences with the numbers of the busiest units; nothing for what was not measured."""
-    if cls in ("failed", "undetermined") or len(bars) < 2:
+    if cls in ("failed", "undetermined"):
+        return []
+    if any(bar["hot"] for bar in bars):  # the SM's busiest pipe is then that pipe, or beside the point
+        bars = [bar for bar in bars if bar["label"] != SM]
+    if len(bars) < 2:
         return []
     first, second = bars[0], bars[1]
     start = "No unit is at its limit. " if cls == "latency-bound" else ""
@@ -158,6 +162,8 @@ def _deck(bars: list[dict[str, Any]], cls: str) -> Line:
 
 def _inside(label: str) -> str:
     """Return a label as it stands inside a sentence: "Issue slots" becomes "issue slots", "DRAM" stays."""
+    if label == SM:
+        return "the busiest pipe or stage of the SMs"
     return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
