@@ -228,7 +228,13 @@ def compare(
     gates = [*found.gates, *(parse(text) for text in (*found.fail_on, *fail_on))]
     sides = [_side(what, found, number) for number, what in enumerate((base, *others))]
     comparison = against(sides[0], sides[1:], steering=steering, elements=found.elements)
-    return apply(comparison, gates, allow_unknown=found.allow_unknown, beyond_noise=found.beyond_noise)
+    return apply(
+        comparison,
+        gates,
+        allow_unknown=found.allow_unknown,
+        beyond_noise=found.beyond_noise,
+        chosen=found.kernel is not None,
+    )
 
 
 def _side(what: Any, options: CompareOptions, number: int) -> Side:

@@ -25,8 +25,6 @@ SCHEMA = "ncukit.baseline/1"
 FOLDER = Path(".ncukit/baselines")
 """Where baselines lie, from the folder of ncukit.toml or else of the repository."""
 PREFIX = "baseline:"
-DIGITS = 9
-"""Significant digits that are kept."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -155,13 +153,9 @@ def _encode(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _number(value: float | int | str | None) -> float | int | str | None:
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
-
-
 def _timing(timing: Timing) -> dict[str, Any]:
     names = ("timer", "n", "median", "iqr", "min", "max")
-    return {name: _number(getattr(timing, name)) for name in names}
+    return {name: getattr(timing, name) for name in names}
 
 
 def _kernel(sample: Sample, words: _Words) -> str:
@@ -183,7 +177,7 @@ def _kernel(sample: Sample, words: _Words) -> str:
             "claim": verdict.claim,
         },
         "members": {id: [name for name, _ in members] for id, members in kernel.breakdowns.items()},
-        "signals": {v.id: _number(v.value) for v in kernel.signals.values() if v.number is not None},
+        "signals": {v.id: v.value for v in kernel.signals.values() if v.number is not None},
         "unknown": _reasons(kernel.metrics.values()),
     }
     lines = [f"   {_encode(key)}: {_encode(value)},\n" for key, value in head.items()]
@@ -197,10 +191,10 @@ def _kernel(sample: Sample, words: _Words) -> str:
 
 def _metric(value: Value, sample: Sample, words: _Words) -> list[Any]:
     """Return value, quality, positions of the raw counters; then, where there is one, spread and doubt."""
-    entry: list[Any] = [_number(value.value), value.quality, [words.at(name) for name in value.sources]]
+    entry: list[Any] = [value.value, value.quality, [words.at(name) for name in value.sources]]
     ends = sample.spread.get(value.id)
     if ends is not None or not value.reliable:
-        entry.append(None if ends is None else [_number(end) for end in ends])
+        entry.append(None if ends is None else [end for end in ends])
     if not value.reliable:
         entry.append(value.reason)
     return entry

@@ -97,18 +97,22 @@ def apply(
     *,
     allow_unknown: bool = False,
     beyond_noise: bool = False,
+    chosen: bool = False,
 ) -> Comparison:
-    """Return ``comparison`` with what every gate says of every pair, and of what has no counterpart."""
+    """Return ``comparison`` with what every gate says of every pair, and of what has no counterpart.
+
+    With ``chosen`` only some kernels were asked for: gates of others say nothing.
+    """
     outcomes = [
         replace(outcome, allowed=True) if allow_unknown and outcome.state == "undecided" else outcome
         for gate in gates
         for against in comparison.others
-        for outcome in _outcomes(gate, against, beyond_noise)
+        for outcome in _outcomes(gate, against, beyond_noise, chosen)
     ]
     return replace(comparison, gates=tuple(outcomes))
 
 
-def _outcomes(gate: Gate, against: Against, beyond_noise: bool) -> Iterator[Outcome]:
+def _outcomes(gate: Gate, against: Against, beyond_noise: bool, chosen: bool) -> Iterator[Outcome]:
     wanted = NamePattern(gate.kernel) if gate.kernel else None
 
     def meant(pair: Pair | Unmatched) -> bool:
@@ -123,7 +127,7 @@ def _outcomes(gate: Gate, against: Against, beyond_noise: bool) -> Iterator[Outc
     for pair in pairs:
         yield _outcome(gate, pair.other.kernel.name, label, pair.row(gate.id), beyond_noise)
     lost = [u for u in against.only_base if meant(u)]
-    new = [u for u in against.only_other if meant(u)]
+    fresh = new = [u for u in against.only_other if meant(u)]
     if gate.kind == "value":  # needs no base
         for unmatched in new:
             value = unmatched.sample.kernel.metrics[gate.id]
@@ -133,7 +137,7 @@ def _outcomes(gate: Gate, against: Against, beyond_noise: bool) -> Iterator[Outc
         new = []
     for unmatched in (*lost, *new):
         yield _undecided(gate, unmatched.sample.kernel.name, label, unmatched.reason)
-    if not pairs and not lost and not new and not (gate.kind == "value" and against.only_other):
+    if not pairs and not lost and not fresh and not (chosen and gate.kernel):
         name = f" named like {gate.kernel!r}" if gate.kernel else ""
         yield _undecided(gate, gate.kernel or "", label, f"there is no launch{name}")
 

@@ -33,8 +33,8 @@ def _watch(text: str) -> list[tuple[str, str]]:
     """Return the metrics that ``text`` names, each with the words up to the next one."""
     known = load().metrics
     places = [(m.start(), m[0]) for m in _WORD.finditer(text) if m[0] in known]
-    ends = [at for at, _ in places[1:]] + [len(text)]
-    return [(id, text[at:end]) for (at, id), end in zip(places, ends, strict=True)]
+    ends = [*(at for at, _ in places[1:]), len(text)]
+    return [(id, text[at:end]) for (at, id), end in zip(places, ends, strict=False)]
 
 
 def _watched(row: Row, words: str) -> Prediction:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncukit.compare.gates import UNDECIDED
 from ncukit.compare.rows import signed
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Unmatched
 from ncukit.render import numbers
@@ -48,7 +47,7 @@ FOOTER = (
 STATES = {
     "passed": ("✓ passed", "ok"),
     "tripped": ("✗ tripped", "bad"),
-    "undecided": (f"✗ {UNDECIDED}", "bad"),
+    "undecided": ("✗ undecided", "bad"),
     "noise": ("– within the noise", "no"),
 }
 

@@ -52,9 +52,9 @@ def gate_lines(t: Terminal, comparison: Comparison) -> list[str]:
     for row in found["rows"]:
         word = row["word"].split(" ", 1)[1]
         where = f"{row['kernel']}: " if row["kernel"] else ""
-        first = f"  {pad(word, 18)}  "
+        first = f"  {pad(word, 16)}  "
         text = f"{row['gate']}  {where}{flat(row['text'])}"
-        lines += t.wrap(text, first=first, indent=" " * 22)
+        lines += t.wrap(text, first=first, indent=" " * 20)
     return lines
 
 
