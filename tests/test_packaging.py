@@ -106,6 +106,18 @@ def test_the_wheel_built_from_the_checkout_is_the_same(source: Path, wheel: Path
     assert listed[0] == listed[1]
 
 
+def test_the_checkout_installs_editable(source: Path, tmp_path: Path) -> None:
+    """As `make demo` does it."""
+    hook = "import sys, hatchling.build as b; print(b.build_editable(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", hook, str(tmp_path)], cwd=source, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(tmp_path / done.stdout.strip()) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".pth"))
+        assert archive.read(name).decode().split() == [str(source)]
+
+
 def test_the_source_distribution_holds_tests_and_documents(built: Path) -> None:
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
