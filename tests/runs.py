@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ncukit.tools import locate
 from tests.fakes import install
 from tests.fakes.driver import build
 
@@ -80,10 +82,10 @@ class Outcome:
 
 
 class Lab:
-    """A folder with stand-ins on a PATH of its own, in which commands run."""
+    """A folder with a script, in which commands run with stand-ins for the tools; ``shared`` holds those."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-        self.folder, self._patch, self._capsys = folder, monkeypatch, capsys
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, shared: Path) -> None:
+        self.folder, self._patch = folder, monkeypatch
         self.state = folder / "state"
         self.state.mkdir()
         monkeypatch.chdir(folder)
@@ -91,12 +93,12 @@ class Lab:
             if name.startswith(("NCUKIT_", "CUDA_")):
                 monkeypatch.delenv(name)
         self.env(
-            XDG_CACHE_HOME=str(folder / "cache"),
+            XDG_CACHE_HOME=str(shared / "cache"),
             RUNS=str(folder / "runs"),
             NCUKIT_FAKE_STATE=str(self.state),
             NCUKIT_FAKE_DEVICE=json.dumps({"name": "NVIDIA H100 Test", "cc": [9, 0]}),
         )
-        self.env(**install(folder / "bin"))
+        self.env(**install(shared / "bin"))
 
     def env(self, **variables: str) -> None:
         """Set environment variables."""
@@ -105,10 +107,9 @@ class Lab:
 
     def without(self, tool: str) -> None:
         """Take a tool away."""
-        (self.folder / "bin" / tool).unlink()
         self._patch.delenv(f"NCUKIT_{tool.upper()}")
-        self._patch.setenv("PATH", f"{self.folder / 'bin'}:/usr/bin:/bin")
-        self._patch.setattr("ncukit.tools.locate.FOLDERS", {"ncu": (), "nsys": (), "nvcc": ()})
+        self._patch.setenv("PATH", "/usr/bin:/bin")
+        self._patch.setattr(locate, "FOLDERS", {"ncu": (), "nsys": (), "nvcc": ()})
 
     def script(self, text: str = WORKLOAD, name: str = "work.py") -> Path:
         """Write a script."""
@@ -125,16 +126,15 @@ class Lab:
         from ncukit.cli import main
 
         self._patch.setattr(sys, "argv", ["ncukit", *words])
-        self._capsys.readouterr()
         before = set(self.runs())
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        said = self._capsys.readouterr()
+        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+            try:
+                main()
+                code = 0
+            except SystemExit as stop:
+                code = int(stop.code or 0)
         new = [path for path in self.runs() if path not in before]
-        return Outcome(code, said.out, said.err, new[0] if new else None)
+        return Outcome(code, out.getvalue(), err.getvalue(), new[0] if new else None)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start ``ncukit`` as a process of its own."""
@@ -197,8 +197,3 @@ def whole(folder: Path) -> Iterator[Path]:
             with sqlite3.connect(path) as database:
                 assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         yield path
-
-
-def have(program: str) -> bool:
-    """Return whether a program is installed."""
-    return shutil.which(program) is not None

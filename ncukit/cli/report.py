@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ncukit.cli.options import Force, KernelName, Launches, diagnosed, each_file
+from ncukit.cli.options import (
+    Force,
+    KernelName,
+    Launches,
+    Nsys,
+    Trace,
+    TraceRange,
+    diagnosed,
+    each_file,
+    opened_trace,
+)
 from ncukit.cli.output import printable
 from ncukit.errors import UsageError
 
+if TYPE_CHECKING:
+    from ncukit.render.timeline.beside import Beside
 
 OptionalFiles = Annotated[
     list[str] | None,
@@ -36,6 +48,8 @@ def report(
             "--output", "-o", metavar="PATH", help="File to write; a folder when several reports are given."
         ),
     ] = None,
+    timeline: Trace = None,
+    range_: TraceRange = None,
     launches: Launches = None,
     kernel: KernelName = None,
     force: Force = False,
@@ -43,22 +57,27 @@ def report(
     plotlyjs: Annotated[
         str, typer.Option(metavar="inline|directory", help="Plotly inside every page, or once beside many.")
     ] = "inline",
+    nsys: Nsys = None,
 ) -> None:
     """Write the diagnosis of each report as one HTML file that opens anywhere, offline.
 
     \b
     ncukit report gemm.ncu-rep
     ncukit report gemm.ncu-rep -o gemm.html --open
+    ncukit report gemm.ncu-rep --timeline gemm.nsys-rep --range step
     ncukit report runs/*.ncu-rep -o pages/ --plotlyjs directory
     ncukit report --run reports/gemm-H100-20260101T120000Z
     """
     if plotlyjs not in ("inline", "directory"):
         raise UsageError(f"--plotlyjs {plotlyjs} is not known", "use inline or directory")
+    if run is not None and timeline is not None:
+        raise UsageError("--run and --timeline do not go together", "a run has its own trace")
     if run is not None:
         _run_page(run, files or [], output, force=force, open_=open_, plotlyjs=plotlyjs)
         return
     if not files:
         raise UsageError("there is no report to show", "give a .ncu-rep, or --run RUNDIR")
+    trace = opened_trace(timeline, range_, nsys, force=force)
     folder = output is not None and (len(files) > 1 or output.endswith("/") or Path(output).is_dir())
 
     def write(file: str) -> None:
@@ -68,7 +87,7 @@ def report(
             raise UsageError(
                 f"{target} exists already", "use --force to overwrite it, or -o for another name"
             )
-        write_page_of(file, target, launches, kernel, force=force, plotlyjs=plotlyjs)
+        write_page_of(file, target, launches, kernel, force=force, plotlyjs=plotlyjs, trace=trace)
         print(printable(str(target)))
         if open_:
             typer.launch(target.resolve().as_uri())
@@ -103,8 +122,9 @@ def write_page_of(
     *,
     force: bool,
     plotlyjs: str = "inline",
+    trace: Beside | None = None,
 ) -> None:
-    """Write the page of the chosen launches of ``file`` to ``target``."""
+    """Write the page of the chosen launches of ``file`` to ``target``, with ``trace`` beside them."""
     import time
 
     from ncukit.render.html import write_page
@@ -113,6 +133,6 @@ def write_page_of(
     described, diagnoses = diagnosed(file, launches, kernel)
     command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    view = page_view(described, diagnoses, generated=generated, command=command)
+    view = page_view(described, diagnoses, generated=generated, command=command, beside=trace)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_page(target, view, force=force, plotly="directory" if plotlyjs == "directory" else "inline")

@@ -79,7 +79,8 @@ class ProfileOptions:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options as JSON data."""
-        return {**asdict(self), "params": {name: list(values) for name, values in self.params.items()}}
+        params = {name: list(values) for name, values in self.params.items()}
+        return {**asdict(self), "params": params, "env": list(self.env), "tools": dict(self.tools)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ProfileOptions:
