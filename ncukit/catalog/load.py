@@ -19,8 +19,8 @@ DATA = Path(__file__).resolve().parent / "data"
 FAMILIES = ("context", "speed_of_light", "memory", "scheduler", "launch", "source", "roofline")
 _UNITS = """
 s hz cycle inst inst/s inst/cycle % ratio bool byte byte/s byte/block byte/sector bit SM block thread warp
-wave request sector sector/request wavefront conflict branch sample register/thread pass FLOP OP FLOP/s OP/s
-FLOP/byte inst/byte
+wave request sector sector/request wavefront conflict branch sample register register/thread pass FLOP OP
+FLOP/s OP/s FLOP/byte inst/byte
 """
 UNITS = frozenset(_UNITS.split()) | {""}
 
