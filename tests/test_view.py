@@ -294,7 +294,7 @@ def test_the_table_of_points_holds_what_the_figure_draws() -> None:
 def test_shared_memory_has_a_hollow_point_under_the_roof_of_l1_where_it_is_the_limiter() -> None:
     page = view(transpose())
     shared = next(p for p in page["kernel"]["roofline"]["points"] if p["name"] == "Shared")
-    assert shared["hot"]
+    assert (shared["shape"], shared["hot"]) == ("◇", True)
     assert (shared["bytes"]["text"], shared["bytes"]["state"]) == ("9.04\u202fGB", "estimate")
     assert shared["attainable"]["text"] == "19.6\u202fG"
     figure = page["figures"]["kernel-1-roof"]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ncukit.render import labels, numbers
 from ncukit.render.labels import Box
 from ncukit.render.plot import PLOTS, Axes, Ceiling, Mark, near, ridges, rounded
 
-_BESIDE = tuple((x, y) for x in (1.0, 0.8, 0.62, 0.45) for y in ("top", "bottom"))
-"""Where the label of a ceiling may end (share of the width), below the line or above: right end first."""
-_OVER = tuple((x, y) for x in (1.0, 0.8, 0.62, 0.45) for y in ("bottom", "top"))
+ENDS = (1.0, 0.86, 0.72, 0.58, 0.44, 0.3)
+"""Where the label of a ceiling may end, as shares of the width: at the right first."""
+GAPS = (1.0, 7.0)
+"""[px] Between a ceiling and its label; the larger one clears the bar of what a point may attain."""
 
 
 def notes(
@@ -49,23 +52,33 @@ def roof_notes(
 def _ceiling_labels(
     axes: Axes, ceilings: Sequence[Ceiling], plot: tuple[float, float], taken: list[Box], *, slim: bool
 ) -> list[dict[str, Any]]:
+    """Return the labels of the ceilings: below the line, at its right end; those of the data sheet above."""
     found = []
-    for c in sorted((c for c in ceilings if c.kind == "compute"), key=lambda c: (c.sheet, -c.value)):
+    flat = [c for c in ceilings if c.kind == "compute"]
+    for c in sorted(flat, key=lambda c: (c.sheet, -c.value)):
         if (slim and c.sheet) or not c.label:
             continue
         y = math.log10(c.value)
         text = html.escape(c.short if slim else c.label)
-        for share, yanchor in _BESIDE if not c.sheet else _OVER:
-            x = axes.left + (axes.right - axes.left) * share
-            shift = -1 if yanchor == "top" else 1
+        lines = [_level(axes, plot, other) for other in flat if other is not c]
+        start = axes.px(y - max(_slopes(ceilings, sheet=c.sheet), default=y - axes.left), y, plot)[0]
+        for end, gap, below in itertools.product(ENDS, GAPS, (False, True) if c.sheet else (True, False)):
+            x = axes.left + (axes.right - axes.left) * end
+            shift, yanchor = (-gap, "top") if below else (gap, "bottom")
             at = axes.px(x, y, plot)
             box = labels.box_of(text, at[0], at[1] + shift, "right", yanchor)
-            if box.inside(*plot) and not any(box.hits(other) for other in taken):
+            reach = replace(box, bottom=min(box.bottom, at[1]), top=max(box.top, at[1]))
+            free = box.inside(*plot) and not any(box.hits(other) for other in taken)
+            if free and not any(reach.hits(other) for other in lines) and box.left >= min(start, plot[0] / 2):
                 taken.append(box)
                 label = note(x, y, text, "--ink2" if c.sheet else c.color, xanchor="right", yanchor=yanchor)
                 found.append({**label, "yshift": shift})
                 break
     return found
+
+
+def _slopes(ceilings: Sequence[Ceiling], *, sheet: bool) -> list[float]:
+    return [math.log10(c.value) for c in ceilings if c.kind == "bandwidth" and c.sheet == sheet]
 
 
 def _diagonal_labels(

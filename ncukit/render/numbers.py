@@ -84,9 +84,13 @@ def scale(values: Sequence[Number | None], unit: str) -> str:
 def span(low: Number, high: Number, unit: str) -> str:
     """Return a range in one unit: "2.08–2.37 µs"; one number where both ends read the same.
 
-    >>> span(2.08e-6, 2.37e-6, "s"), span(3.0, 3.0, "%")
-    ('2.08–2.37\\u202fµs', '3.0\\u202f%')
+    Each end has its own unit where the low one would be less than a hundredth of the high one's.
+
+    >>> span(2.08e-6, 2.37e-6, "s"), span(3.0, 3.0, "%"), span(7.7e-6, 2.97e-3, "s")
+    ('2.08–2.37\\u202fµs', '3.0\\u202f%', '7.70\\u202fµs–2.97\\u202fms')
     """
+    if unit in SYMBOLS and 0 < abs(low) < 0.01 * 10.0 ** _exponent(high, small=unit == "s"):
+        return f"{short(low, unit)}–{short(high, unit)}"
     if unit == "%":
         ends = [_percent(v).removesuffix(NARROW + "%") for v in (low, high)]
         symbol = "%"

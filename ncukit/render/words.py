@@ -53,6 +53,9 @@ LEVELS: Mapping[str, tuple[str, str]] = {
 }
 """Memory level -> its name and the shape of its point."""
 
+HOLLOW = str.maketrans("●■▲◆", "○□△◇")
+"""The shape of a point that is an estimate."""
+
 FAMILIES: Mapping[str, str] = {
     "speed_of_light": "Speed of light",
     "memory": "Memory workload",
@@ -139,6 +142,15 @@ def listed(items: Sequence[str], last: str = "and") -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def inside(label: str) -> str:
+    """Return a label as it stands inside a sentence.
+
+    >>> inside("Issue slots"), inside("DRAM")
+    ('issue slots', 'DRAM')
+    """
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
 def plural(count: int, noun: str) -> str:

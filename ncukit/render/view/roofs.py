@@ -13,7 +13,7 @@ from ncukit.render.figures import Figure, Mark, roofline
 from ncukit.render.line import line
 from ncukit.render.view.ceilings import ceilings, rate_unit, roof_name, sheet
 from ncukit.render.view.quality import is_short
-from ncukit.render.words import LEVELS, PRECISIONS, listed
+from ncukit.render.words import HOLLOW, LEVELS, PRECISIONS, listed
 from ncukit.roofline import attainable
 
 __all__ = ["UNITS", "ceilings", "leading", "limiting_point", "mark", "rate_unit", "section", "with_shared"]
@@ -133,7 +133,7 @@ def _point_row(cells: Cells, point: Point, hot: bool) -> dict[str, Any]:
     return {
         "key": _key(point),
         "name": name,
-        "shape": shape,
+        "shape": shape.translate(HOLLOW) if point.quality == "estimate" else shape,
         "color": "--hot" if hot else color,
         "hot": hot,
         "bytes": _cell(cells, point, "bytes", point.bytes, "byte", "Bytes moved at this level", ""),
