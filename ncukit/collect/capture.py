@@ -202,6 +202,7 @@ def _run(
         session.note(what.note)
     _tell_estimate(session, what, selection)
     command = ncu.argv(options, tool)
+    session.run = replace(session.run, isolation=None)
     session.begin("counters", command)
     before = stamp(options.report)
     done = session.execute(command, log="ncu")

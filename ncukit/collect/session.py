@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from ncukit.collect.directory import RunDirectory
+from ncukit.collect.directory import (
+    EXPORT,
+    METRICS,
+    PAGE,
+    PROFILE,
+    TIMING,
+    TORCH_TRACE,
+    TRACE,
+    RunDirectory,
+)
 from ncukit.collect.options import ProfileOptions
 from ncukit.collect.target import Target
 from ncukit.errors import ToolError
@@ -18,6 +27,13 @@ from ncukit.tools.environment import ChildEnvironment, redact
 from ncukit.tools.failures import Failure
 from ncukit.tools.probe import Probe, probe
 from ncukit.tools.run import Completed, run
+
+OUTPUTS = {
+    "timing": (TIMING,),
+    "timeline": (TRACE, EXPORT, TORCH_TRACE),
+    "counters": (PROFILE,),
+}
+"""Files of a step: those of an earlier attempt must never be taken for those of this one."""
 
 Choose = Callable[[Trace, str | None, bool], Chosen]
 """Chooses the launch of a trace: (trace, pattern of its name, whether collectives are allowed)."""
@@ -106,8 +122,10 @@ class Session:
         return done
 
     def begin(self, name: str, command: Sequence[str] = ()) -> StepRecord:
-        """Record that a step starts."""
+        """Record that a step starts; what an earlier attempt left is removed."""
         before = self.run.step(name)
+        for file in (*OUTPUTS.get(name, ()), METRICS, PAGE):
+            (self.directory.path / file).unlink(missing_ok=True)
         final, beside = str(self.directory.path), str(self.directory.scratch) if command else ""
         shown = tuple(redact(word.replace(beside, final) if beside else word) for word in command)
         record = StepRecord(name, "planned", shown, attempts=(before.attempts if before else 0) + 1)
