@@ -42,6 +42,7 @@ def test_every_command_and_option_exists(page: Path) -> None:
             continue
         command = COMMANDS.get(words[0])
         assert command is not None, f"ncukit {' '.join(words)}"
+        command = getattr(command, "commands", {}).get("".join(words[1:2]), command)
         options = {
             name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
         }

@@ -123,7 +123,7 @@ def test_the_source_distribution_holds_tests_and_documents(built: Path) -> None:
     with tarfile.open(path) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     assert {"README.md", "LICENSE", "Makefile", "tests/conftest.py", "docs/architecture.md"} <= names
-    assert not [name for name in names if "build/" in name or "__pycache__" in name or "run-1" in name]
+    assert not [name for name in names if "build/" in name or "__pycache__" in name or "reports/run" in name]
 
 
 def test_the_metadata_says_what_it_is(wheel: Path) -> None:
