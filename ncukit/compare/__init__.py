@@ -13,7 +13,7 @@ from dataclasses import replace
 from ncukit.compare.comparable import Sides
 from ncukit.compare.explain import explain
 from ncukit.compare.facts import facts
-from ncukit.compare.lines import changed_lines, why_none
+from ncukit.compare.lines import changed_lines
 from ncukit.compare.match import Match, Steering, match
 from ncukit.compare.predict import predictions
 from ncukit.compare.rows import per, read, rows
@@ -70,6 +70,7 @@ def _pair(
     for id, (share, words) in accounts.items():
         table[id] = replace(table[id], explains=share, account=words)
     known = facts(found, sides, table, base, other)
+    lines = changed_lines(sides.base, sides.other)
     return Pair(
         found.base,
         found.other,
@@ -80,8 +81,8 @@ def _pair(
         summarise(found, sides, table, known, clean),
         predictions(found.base.diagnosis.verdict.experiment, table, sides, clean),
         sides.same_gpu,
-        changed_lines(sides.base, sides.other),
-        why_none(sides.base, sides.other),
+        lines.pairs,
+        lines.why,
     )
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from pathlib import PurePath
 
-from ncukit.compare.side import SAMPLES
+from ncukit.diagnose.source import source_view
 from ncukit.model import Kernel
 from ncukit.model.comparison import LinePair
+from ncukit.model.source import SourceView
 
 MOVED = 3.0
 """[points] A line whose share of the samples moved by this is told, even if its text is the same."""
 VISIBLE = 1.0
 """[%] of the samples from which a line that is only on one side is told."""
 MOST = 12
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines that changed, the largest share first, or why there are none."""
+
+    pairs: tuple[LinePair, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -26,31 +34,26 @@ class _Line:
     share: float
 
 
-def changed_lines(base: Kernel, other: Kernel) -> tuple[LinePair, ...]:
-    """Return the lines that are new, gone, or whose share of the samples moved; the largest share first.
+def changed_lines(base: Kernel, other: Kernel) -> Lines:
+    """Return the lines that are new, gone, or whose share of the samples moved.
 
-    Empty where a report has no line information or no samples; see `why_none`.
+    The kernels must have been read with their code; a baseline holds none.
     """
-    left, right = _lines(base), _lines(other)
-    if not left or not right:
-        return ()
-    found = [
-        LinePair(text, a, b, before, after)
-        for text, a, b, before, after in _aligned(left, right)
-        if _told(a, b, before, after)
-    ]
+    views = [source_view(kernel) for kernel in (base, other)]
+    for side, view in zip(("base", "other"), views, strict=True):
+        if why := _lacks(view):
+            return Lines(why=f"the {side} holds {why}")
+    left, right = (_lines(view) for view in views if view is not None)
+    found = [LinePair(*line) for line in _aligned(left, right) if _told(*line[1:])]
     found.sort(key=lambda line: -max(line.base_share or 0.0, line.other_share or 0.0))
-    return tuple(found[:MOST])
+    return Lines(tuple(found[:MOST]))
 
 
-def why_none(base: Kernel, other: Kernel) -> str:
-    """Return why lines cannot be compared, or "" where they can."""
-    for side, kernel in (("base", base), ("other", other)):
-        if not kernel.raw.instances.get(SAMPLES):
-            return f"the {side} holds no stall samples at instructions"
-        if not kernel.raw.lines:
-            return f"the {side} holds no line information (build with -lineinfo)"
-    return ""
+def _lacks(view: SourceView | None) -> str:
+    """Return what a view lacks for its lines to be compared, or ""."""
+    if view is None or view.basis == "none":
+        return "no stall samples at instructions"
+    return "" if view.files else "no line information (build with -lineinfo)"
 
 
 def _told(a: int | None, b: int | None, before: float | None, after: float | None) -> bool:
@@ -59,24 +62,14 @@ def _told(a: int | None, b: int | None, before: float | None, after: float | Non
     return abs((after or 0.0) - (before or 0.0)) >= MOVED
 
 
-def _lines(kernel: Kernel) -> list[_Line]:
+def _lines(view: SourceView) -> list[_Line]:
     """Return the lines that have instructions, in order, with their share of the samples [%]."""
-    samples = {pc: float(n) for pc, n in kernel.raw.instances.get(SAMPLES, ()) if not isinstance(n, str)}
-    total = sum(samples.values())
-    if not total or not kernel.raw.lines:
-        return []
-    shares: dict[tuple[str, int], float] = {}
-    for pc, place in kernel.raw.lines.items():
-        shares[place] = shares.get(place, 0.0) + 100 * samples.get(pc, 0.0) / total
-    texts = {file: content.splitlines() for file, content in kernel.raw.source_files.items()}
     return [
-        _Line(PurePath(file).name, number, _text(texts.get(file), number), share)
-        for (file, number), share in sorted(shares.items())
+        _Line(file.name, line.number, line.text and line.text.strip(), view.share(line.cost) or 0.0)
+        for file in view.files
+        for line in file.lines
+        if line.cost is not None and line.rows
     ]
-
-
-def _text(lines: Sequence[str] | None, number: int) -> str | None:
-    return lines[number - 1].strip() if lines is not None and 0 < number <= len(lines) else None
 
 
 def _aligned(

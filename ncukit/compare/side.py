@@ -22,8 +22,6 @@ from ncukit.read.session import recorded
 SUFFIXES = (".ncu-rep", ".ncu-repz")
 FEW = 16
 """Launches of a report up to which its source lines are read."""
-SAMPLES = "smsp__pcsamp_sample_count"
-"""Raw counter whose instances are the stall samples at each instruction."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,8 @@ def _reports(label: str, paths: Sequence[Path], choice: Choice) -> Side:
 
 
 def _wanted(choice: Choice, source: Source, files: int) -> Wanted:
-    want = wanted(details=True)
-    if not choice.lines or files > 1 or not source.announced or source.announced > FEW:
-        return want
-    return replace(want, instances=want.instances | {SAMPLES}, sources=True, sass="all")
+    few = files == 1 and 0 < (source.announced or 0) <= FEW
+    return wanted(details=True, code=choice.lines and few)
 
 
 def _common(found: Sequence[Recorded]) -> Recorded:
