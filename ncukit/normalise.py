@@ -286,6 +286,10 @@ class _Plan:
             found = self._recipes[id] = self._made(self._catalog.metrics.get(id) or self._catalog.signals[id])
         return found
 
+    def _may_hold(self, raws: Iterable[str], references: Iterable[str]) -> bool:
+        """Return whether these raw metrics are there and all ``references`` may have a value."""
+        return self._present.issuperset(raws) and all(self.recipe(id).candidates for id in references)
+
     def _group(self, ids: Iterable[str]) -> _Group:
         recipes = [self.recipe(id) for id in ids]
         unknown = {recipe.metric.id: recipe.unknown for recipe in recipes if not recipe.candidates}
@@ -298,9 +302,9 @@ class _Plan:
         for source in valid:
             e = source.expression
             if (
-                present.issuperset(e.raws)
-                and present.issuperset(e.instanced)
-                and all(self.recipe(id).candidates for id in e.needs)
+                present.issuperset(e.instanced)
+                and self._may_hold(e.raws, e.needs)
+                and all(any(self._may_hold(*term) for term in choice) for choice in e.choices)
             ):
                 tables = (f"table: {argument}" for function, argument in e.calls if function == "table")
                 used = (name for name in e.optional if name in present)
@@ -355,5 +359,5 @@ def _members(listed: str) -> tuple[str, ...]:
 def _member_values(raw: RawKernel, members: Iterable[str]) -> Iterable[tuple[str, float]]:
     for member in members:
         value = raw.metrics.get(member)
-        if isinstance(value, int | float) and not _is_nan(value):
+        if value is not None and not isinstance(value, str) and value == value:
             yield member, float(value)

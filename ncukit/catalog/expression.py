@@ -45,6 +45,8 @@ class Launch(Protocol):
 
 
 Evaluate = Callable[[Launch], Result]
+Choice = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+"""The terms of a sum: raw metrics and references that each needs."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class Expression:
     """A compiled expression and what it reads.
 
     ``raws`` must all be in the report, ``optional`` may be; ``refs`` are neutral metrics, of which ``needs``
-    must have a value; ``calls`` are (function, argument) pairs that read opcodes, SASS or the peak table;
-    ``instanced`` are raw metrics whose instances must be there.
+    must have a value; of each of the ``choices`` one term must have a value; ``calls`` are (function,
+    argument) pairs that read opcodes, SASS or the peak table; ``instanced`` are raw metrics whose instances
+    must be there.
     """
 
     text: str
@@ -62,6 +65,7 @@ class Expression:
     optional: tuple[str, ...]
     refs: tuple[str, ...]
     needs: tuple[str, ...]
+    choices: tuple[Choice, ...]
     calls: tuple[tuple[str, str], ...]
     instanced: tuple[str, ...]
 
@@ -105,7 +109,8 @@ def compile_expression(text: str) -> Expression:
         tuple(dict.fromkeys(parser.reads[key])) for key in ("raw", "optional", "ref", "needed", "instanced")
     )
     calls = tuple(dict.fromkeys(parser.calls))
-    return Expression(text, evaluate, raws, optional, refs, needs, calls, instanced)
+    choices = tuple(parser.choices)
+    return Expression(text, evaluate, raws, optional, refs, needs, choices, calls, instanced)
 
 
 class _Parser:
@@ -117,6 +122,7 @@ class _Parser:
         kinds = ("raw", "optional", "ref", "needed", "instanced")
         self.reads: dict[str, list[str]] = {kind: [] for kind in kinds}
         self.calls: list[tuple[str, str]] = []
+        self.choices: list[Choice] = []
         self.advance()
 
     def advance(self) -> None:
@@ -205,14 +211,20 @@ class _Parser:
         return _arithmetic(name, arguments)
 
     def optional_sum(self, zero: bool) -> Evaluate:
-        required, self.reads["raw"] = self.reads["raw"], []
-        needed = list(self.reads["needed"])
-        terms = [self.expression()]
-        while self.take(","):
+        outside = self.reads["raw"], self.reads["needed"]
+        raws, needed, terms = [], [], []
+        while True:
+            self.reads["raw"], self.reads["needed"] = [], []
             terms.append(self.expression())
+            raws.append(tuple(self.reads["raw"]))
+            needed.append(tuple(self.reads["needed"]))
+            if not self.take(","):
+                break
         self.expect(")")
-        self.reads["optional"] += self.reads["raw"]
-        self.reads["raw"], self.reads["needed"] = required, needed
+        self.reads["optional"] += [name for names in raws for name in names]
+        self.reads["raw"], self.reads["needed"] = outside
+        if not zero:
+            self.choices.append(tuple(zip(raws, needed, strict=True)))
         return _sum_present(terms, zero)
 
     def argmin(self) -> Evaluate:
