@@ -1,0 +1,131 @@
+"""What moved between the units of the memory system: `memory_links`, the data of the memory chart.
+
+A link is drawn where the unit exists on the GPU; one that moved nothing stays.  Shares are those of the link
+itself: what a level could do elsewhere does not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.shares import measure
+from ncukit.model import Kernel, Value
+from ncukit.model.links import Box, Link, MemoryLinks
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One link: ids of its bytes, of what is counted beside them, and of its share of peak."""
+
+    id: str
+    source: Box
+    target: Box
+    what: str
+    bytes: str
+    count: str = ""
+    share: str = ""
+
+
+LINKS = (
+    Drawn(
+        "global-loads", "l1", "kernel", "global loads",
+        "global_load_bytes", "global_load_inst", "link_global_load_pct",
+    ),
+    Drawn(
+        "global-stores", "kernel", "l1", "global stores",
+        "global_store_bytes", "global_store_inst", "link_global_store_pct",
+    ),
+    Drawn(
+        "local-loads", "l1", "kernel", "local-memory loads",
+        "local_load_bytes", "local_load_inst", "link_local_load_pct",
+    ),
+    Drawn(
+        "local-stores", "kernel", "l1", "local-memory stores",
+        "local_store_bytes", "local_store_inst", "link_local_store_pct",
+    ),
+    Drawn(
+        "shared-loads", "shared", "kernel", "shared-memory loads",
+        "shared_load_bytes", "shared_load_inst", "link_shared_load_pct",
+    ),
+    Drawn(
+        "shared-stores", "kernel", "shared", "shared-memory stores",
+        "shared_store_bytes", "shared_store_inst", "link_shared_store_pct",
+    ),
+    Drawn("copies", "l2", "shared", "cp.async past L1", "async_copy_bypass_bytes", "cp_async_inst"),
+    Drawn("tma", "l2", "shared", "TMA loads", "tma_load_bytes"),
+    Drawn("l2-reads", "l2", "l1", "returned to L1", "l1_to_l2_read_bytes", share="link_l2_to_l1_pct"),
+    Drawn("l2-writes", "l1", "l2", "written to L2", "l1_to_l2_write_bytes", share="link_l1_to_l2_pct"),
+    Drawn("dram-reads", "dram", "l2", "read from DRAM", "dram_read_bytes", share="link_dram_read_pct"),
+    Drawn("dram-writes", "l2", "dram", "written to DRAM", "dram_write_bytes", share="link_dram_write_pct"),
+    Drawn(
+        "sysmem-reads", "sysmem", "l2", "read from system memory",
+        "l2_sysmem_read_bytes", share="l2_fill_sysmem_pct",
+    ),
+    Drawn("sysmem-writes", "l2", "sysmem", "written to system memory", "l2_sysmem_write_bytes"),
+    Drawn("peer-reads", "peer", "l2", "read from peer GPUs", "l2_peer_read_bytes"),
+    Drawn("peer-writes", "l2", "peer", "written to peer GPUs", "l2_peer_write_bytes"),
+)  # fmt: skip
+
+HIT_RATES: dict[Box, str] = {"l1": "l1_hit_rate_pct", "l2": "l2_hit_rate_from_l1_pct"}
+BUSY: dict[Box, str] = {
+    "l1": "l1_throughput_pct",
+    "shared": "shared_stage_pct",
+    "l2": "l2_throughput_pct",
+    "dram": "dram_throughput_pct",
+}
+NOT_HERE = "not on this GPU"
+"""What the reason of a value begins with when the GPU has no such unit."""
+
+
+def memory_links(kernel: Kernel, facts: Facts | None = None) -> MemoryLinks:
+    """Return every link of the memory system of ``kernel``; ``facts`` spare measuring its units again."""
+    shares = facts.shares if facts is not None else measure(kernel)
+    links = tuple(
+        Link(
+            drawn.id,
+            drawn.source,
+            drawn.target,
+            drawn.what,
+            _value(kernel, drawn.bytes),
+            _value(kernel, drawn.count) if drawn.count else None,
+            _value(kernel, drawn.share) if drawn.share else None,
+        )
+        for drawn in LINKS
+        if not (_value(kernel, drawn.bytes).reason or "").startswith(NOT_HERE)
+    )
+    busy = {box: found for box, id in BUSY.items() if (found := _value(kernel, id)).known}
+    ranked = shares.ranked()
+    hot = _box(ranked[0].unit.id) if ranked and ranked[0].full else None
+    return MemoryLinks(
+        links,
+        {box: _value(kernel, id) for box, id in HIT_RATES.items()},
+        busy,
+        hot,
+        tuple(_notes(kernel, links)),
+    )
+
+
+def _box(unit: str) -> Box | None:
+    boxes: dict[str, Box] = {"lsu": "l1", "l1": "l1", "shared": "shared", "l2": "l2", "dram": "dram"}
+    return "sysmem" if unit == "sysmem" else boxes.get(unit)
+
+
+def _value(kernel: Kernel, id: str) -> Value:
+    found = kernel.metrics.get(id) or kernel.signals.get(id)
+    return Value(id, None, "", reason="not in the report") if found is None else found
+
+
+def _notes(kernel: Kernel, links: tuple[Link, ...]) -> list[str]:
+    found = []
+    if kernel.number("l2_fabric_sectors"):
+        found.append(
+            "L2 has two halves here: its own throughput and total hit rate include what crosses between "
+            "them; the rate shown is that of requests from L1."
+        )
+    if any(link.used for link in links if link.id in ("copies", "tma")):
+        found.append("Asynchronous copies go past registers and are not among the global loads.")
+    cached = kernel.number("l1_hit_rate_pct")
+    if cached == 0 and kernel.number("l1_sectors"):
+        found.append("L1 served nothing: each sector was used once, or loads bypass L1.")
+    return found
