@@ -6,7 +6,7 @@ Pandas, Plotly and the native reader are imported when they are needed, never he
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from ncukit.collect.options import ProfileOptions
     from ncukit.collect.session import Listener
     from ncukit.compare.options import CompareOptions
+    from ncukit.dataset.build import Built
+    from ncukit.dataset.query import Answer
     from ncukit.model.comparison import Comparison, Side
     from ncukit.model.run import Timing
+    from ncukit.model.timeline import Timeline
 
 PathLike = str | os.PathLike[str]
 By = Literal["gpu", "compute_capability", "file", "name"]
@@ -107,7 +110,7 @@ class Report:
 
         from ncukit.normalise import normalise, wanted
 
-        want = wanted(signals=False, details=True)
+        want = wanted(signals=False, details=True, code=False)
         want = replace(want, metrics=(want.metrics or frozenset()) | set(raw), rules=False, units=bool(raw))
         for found in self._source.launches(want):
             yield normalise(found, self.path, signals=False)
@@ -310,14 +313,16 @@ def write_report(
     force: bool = False,
     plotly: Literal["inline", "directory"] = "inline",
     command: str = "",
+    timeline: PathLike | None = None,
 ) -> Path:
     """Write the HTML diagnosis of the report at ``path`` and return where.
 
-    ``launches`` chooses by position from 1.  The default output is the report's name with ``.html`` in the
-    current directory.
+    ``launches`` chooses by position from 1; ``timeline`` is a trace of the same program, as for `timeline`.
+    The default output is the report's name with ``.html`` in the current directory.
 
     Raises:
-        ReportError: the report cannot be used.
+        ReportError: the report, or the trace, cannot be used.
+        ToolError: a .nsys-rep cannot be exported by nsys.
         UsageError: the output exists and ``force`` is not given, or a launch does not exist.
     """
     from ncukit.render.html import write_page
@@ -330,9 +335,36 @@ def write_report(
     everything = list(report.diagnoses())
     diagnoses = select(everything, launches)
     generated = strftime("%Y-%m-%d %H:%M UTC", gmtime())
-    view = page_view(report.file(len(everything)), diagnoses, generated=generated, command=command)
+    beside = None
+    if timeline is not None:
+        from ncukit.render.timeline.beside import beside as open_beside
+
+        beside = open_beside(Path(timeline))
+    view = page_view(
+        report.file(len(everything)), diagnoses, generated=generated, command=command, beside=beside
+    )
     write_page(target, view, force=force, plotly=plotly)
     return target
+
+
+def timeline(path: PathLike, range: str | None = None) -> Timeline:
+    """Return what the nsys trace at ``path`` (.nsys-rep, .qdrep or .sqlite) says about where the time went.
+
+    ``range`` looks only at what was launched inside the NVTX range of that name.
+
+    Raises:
+        ReportError: the trace cannot be used, or nothing ran on a GPU in it.
+        ToolError: a .nsys-rep cannot be exported: nsys is missing, too old, or failed.
+        UsageError: there is no such range, or nothing was launched in it.
+
+    >>> found = timeline(demo_traces()[0])
+    >>> found.region.cls, len(found.kernels)
+    ('transfer-bound', 3)
+    """
+    from ncukit.diagnose.timeline import analyse
+    from ncukit.read.nsys import open_trace
+
+    return analyse(open_trace(Path(path)), range)
 
 
 def profile(
@@ -422,6 +454,50 @@ def time(
     return timings
 
 
+def build_dataset(
+    inputs: PathLike | Iterable[PathLike],
+    folder: PathLike,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    force: bool = False,
+    keep: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Built:
+    """Bring the Parquet dataset ``folder`` up to date with the reports that ``inputs`` name.
+
+    ``inputs`` are files, folders and patterns (``runs/**/*.ncu-rep``).  Reports that did not change since the
+    last time are not read; those that are gone from the disk lose their rows unless ``keep`` is set, and
+    those that ``inputs`` do not name stay.  ``workers`` local processes read (default: one a core), or those
+    of the Dask scheduler at address ``dask``.  ``progress(done, total, file)`` is called after each report.
+
+    In a script, call it under ``if __name__ == "__main__":`` because processes are started.
+
+    Raises:
+        ReportNotFound: one of the inputs names no file.
+        UsageError: the folder holds something else, cannot be written to, or another build is at work there.
+        NcukitError: no process, or no cluster, does the work.
+    """
+    from ncukit.dataset.build import build
+
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    return build(
+        given, folder, workers=workers, dask=dask, force=force, keep=keep, progress=progress
+    )
+
+
+def query_dataset(folder: PathLike, sql: str) -> Answer:
+    """Return the answer of the dataset ``folder`` to ``sql``; tables: launches, metrics, errors.
+
+    Raises:
+        UsageError: the folder is no dataset, or the SQL is wrong.
+        NcukitError: DuckDB is not installed.
+    """
+    from ncukit.dataset.query import query
+
+    return query(folder, sql)
+
+
 def select(diagnoses: Iterable[Diagnosis], launches: Iterable[int] | None) -> list[Diagnosis]:
     """Return the chosen launches (positions from 1; None: all).
 
@@ -447,12 +523,25 @@ def demo_reports() -> list[Path]:
     Raises:
         NcukitError: ncukit was installed without them.
     """
+    return _samples("*.ncu-rep")
+
+
+def demo_traces() -> list[Path]:
+    """Return the sample traces that ship with ncukit, each with the name of the report it goes with.
+
+    Raises:
+        NcukitError: ncukit was installed without them.
+    """
+    return _samples("*.sqlite")
+
+
+def _samples(pattern: str) -> list[Path]:
     from ncukit.resources import folder
 
     try:
-        found = sorted(folder("reports/samples").glob("*.ncu-rep"))
+        found = sorted(folder("reports/samples").glob(pattern))
     except FileNotFoundError:
         found = []
     if not found:
-        raise NcukitError("ncukit was installed without its sample reports", "reinstall ncukit")
+        raise NcukitError("ncukit was installed without its samples", "reinstall ncukit")
     return found

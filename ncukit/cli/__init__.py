@@ -15,6 +15,7 @@ from ncukit.cli import (
     baseline,
     catalog,
     compare,
+    dataset,
     demo,
     doctor,
     metrics,
@@ -67,7 +68,7 @@ def root(
 
 _COMMANDS = (
     *(profile, time, report, show, metrics, compare, baseline, timeline),
-    *(catalog, doctor, demo, schema),
+    *(dataset, catalog, doctor, demo, schema),
 )
 
 for _module in _COMMANDS:

@@ -103,7 +103,7 @@ def _starter() -> Callable[[str], _Start]:
     """Return how to start a child here: a fork copies locks that other threads and the library may hold."""
     if not hasattr(os, "fork"):
         return _spawn
-    safe = threading.active_count() == 1 and "ncu_report" not in sys.modules
+    safe = threading.active_count() == 1 and not {"ncu_report", "pyarrow"} & sys.modules.keys()
     return _fork if safe else _execute
 
 

@@ -1,0 +1,235 @@
+"""Bring a dataset up to date: what to read, who reads it, what it leaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from ncukit.dataset import workers as local
+from ncukit.dataset.inputs import expand
+from ncukit.dataset.state import ERRORS, METRICS, Entry, State, locked
+from ncukit.dataset.tasks import Outcome, Task, crashed, extract
+from ncukit.errors import UsageError
+
+SAVE_EVERY = 5.0
+"""[s] between two saves of the state: what a killed build has to do again."""
+
+Progress = Callable[[int, int, str], None]
+"""Called with (reports done, reports to read, file just done)."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build did, and what the dataset holds now."""
+
+    folder: str
+    reports: int
+    launches: int
+    read: int
+    unchanged: int
+    removed: int
+    errors: tuple[Mapping[str, Any], ...]
+    """Of every report that cannot be used: file, path and the error in its JSON form."""
+    why_all: str = ""
+    """Why everything had to be read again; empty where it had not."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a build has to do: ``tasks`` to read, paths that are ``unchanged``, paths that are ``gone``."""
+
+    tasks: tuple[Task, ...]
+    unchanged: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    why_all: str = ""
+
+
+def build(
+    inputs: Iterable[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    force: bool = False,
+    keep: bool = False,
+    progress: Progress | None = None,
+) -> Built:
+    """Bring the dataset ``folder`` up to date with the reports that ``inputs`` name; see `ncukit.api`."""
+    home = Path(os.path.abspath(folder))
+    files = expand(inputs)
+    with locked(home):
+        from ncukit.dataset.schema import fingerprint
+
+        state = State.load(home)
+        if state is None:
+            state = State(fingerprint())
+        todo = plan(files, state, home, fingerprint(), force=force, keep=keep)
+        state.fingerprint = fingerprint()
+        for path in todo.gone:
+            _remove(home, state.files.pop(path).parts)
+        outcomes = _outcomes(todo.tasks, workers or _cores(), dask)
+        try:
+            unchanged = _gather(outcomes, state, home, len(todo.tasks), progress)
+        finally:
+            state.save(home)
+        _sweep(home, state)
+        _write_tables(home, state)
+    read = len(todo.tasks) - unchanged
+    return Built(
+        str(folder),
+        len(state.files),
+        sum(entry.launches for entry in state.files.values()),
+        read,
+        unchanged + len(todo.unchanged),
+        len(todo.gone),
+        tuple(_error(path, entry) for path, entry in sorted(state.files.items()) if entry.error),
+        todo.why_all,
+    )
+
+
+def plan(
+    files: Mapping[str, str],
+    state: State,
+    folder: Path,
+    fingerprint: str,
+    *,
+    force: bool = False,
+    keep: bool = False,
+) -> Plan:
+    """Return what has to be done; ``files`` maps absolute paths to names.
+
+    A report is unchanged when size and time of change are as they were; where only the time differs, its
+    task compares the content first.  Reports that the dataset holds and ``files`` does not name stay, unless
+    they are gone from the disk and ``keep`` is not set.
+    """
+    stale = state.fingerprint != fingerprint
+    tasks, unchanged = [], []
+    for path, file in files.items():
+        entry = state.files.get(path)
+        whole = entry is not None and all((folder / part).is_file() for part in entry.parts)
+        found = _stat(path)
+        known = entry if whole and not force and not stale else None
+        if known is not None and found is not None and known.same_file(found):
+            unchanged.append(path)
+            continue
+        size = found.st_size if found is not None else 0
+        tasks.append(Task(path, file, str(folder), size, known.sha256 if known else ""))
+    others = state.files.keys() - files.keys()
+    gone = [path for path in others if not keep and _stat(path) is None]
+    why = ""
+    if stale and state.files:
+        why = "the dataset was made by another version of ncukit: everything is read again"
+        again = others - set(gone)
+        tasks += [
+            Task(path, state.files[path].file, str(folder), found.st_size)
+            for path in sorted(again)
+            if (found := _stat(path)) is not None
+        ]
+    return Plan(tuple(tasks), tuple(unchanged), tuple(sorted(gone)), why)
+
+
+def _outcomes(tasks: Sequence[Task], workers: int, dask: str | None) -> Iterator[Outcome]:
+    """Yield the outcome of every task, from a cluster or from local processes.
+
+    On a cluster, and where there are fewer reports than processes, the native reader gets a process of its
+    own: a crash leaves the worker alone, and one long report is read and translated on two cores.
+    """
+    if dask is not None or len(tasks) < workers:
+        tasks = [replace(task, isolate=True) for task in tasks]
+    if dask is not None:
+        from ncukit.dataset.cluster import run
+
+        return run(extract, tasks, dask, crashed)
+    return local.run(extract, tasks, workers, crashed)
+
+
+def _gather(
+    outcomes: Iterator[Outcome], state: State, folder: Path, total: int, progress: Progress | None
+) -> int:
+    """Take over every outcome; return how many reports turned out to be unchanged."""
+    import time
+
+    unchanged = 0
+    saved = time.monotonic()
+    for done, outcome in enumerate(outcomes, 1):
+        before = state.files.get(outcome.path)
+        if outcome.unchanged and before is not None:
+            unchanged += 1
+            state.files[outcome.path] = replace(before, mtime_ns=outcome.mtime_ns)
+        else:
+            if before is not None:
+                _remove(folder, set(before.parts) - set(outcome.parts))
+            state.files[outcome.path] = Entry.of(outcome)
+        if progress is not None:
+            progress(done, total, outcome.file)
+        if time.monotonic() - saved > SAVE_EVERY:
+            state.save(folder)
+            saved = time.monotonic()
+    return unchanged
+
+
+def _remove(folder: Path, parts: Iterable[str]) -> None:
+    for part in parts:
+        (folder / part).unlink(missing_ok=True)
+
+
+def _sweep(folder: Path, state: State) -> None:
+    """Remove what killed builds left: files that nothing knows of, and empty partitions."""
+    known = {part for entry in state.files.values() for part in entry.parts}
+    for partition in folder.glob("gpu=*"):
+        for file in partition.iterdir():
+            if f"{partition.name}/{file.name}" not in known and file.name.endswith((".parquet", ".tmp")):
+                file.unlink(missing_ok=True)
+        if not any(partition.iterdir()):
+            partition.rmdir()
+
+
+def _write_tables(folder: Path, state: State) -> None:
+    """Write the table of errors, and that of the metrics."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from ncukit.dataset.schema import ERRORS as columns
+    from ncukit.dataset.schema import metrics_table
+
+    errors = [_error(path, entry) for path, entry in sorted(state.files.items()) if entry.error]
+    tables = {ERRORS: pa.Table.from_pylist(errors, schema=columns), METRICS: metrics_table()}
+    for name, table in tables.items():
+        beside = folder / f".{name}.{os.getpid()}.tmp"
+        try:
+            pyarrow.parquet.write_table(table, beside)
+            os.replace(beside, folder / name)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write into {folder}: {error.strerror or error}", "give another place with -o"
+            ) from error
+
+
+def _error(path: str, entry: Entry) -> dict[str, Any]:
+    error = entry.error or {}
+    head = {"file": entry.file, "path": path, "sha256": entry.sha256, "size": entry.size}
+    return head | {name: error.get(name) for name in ("code", "message", "hint")}
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpu_of(part: str) -> str:
+    """Return the GPU of a part file by its folder.
+
+    >>> gpu_of("gpu=NVIDIA%20A40/x.parquet")
+    'NVIDIA A40'
+    """
+    return unquote(part.split("/")[0].partition("=")[2])

@@ -1,0 +1,82 @@
+"""Questions to a dataset in SQL, answered by DuckDB."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ncukit.dataset.state import ERRORS, METRICS, State
+from ncukit.errors import NcukitError, UsageError
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A table: names and SQL types of its columns, and its rows."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def query(folder: str | os.PathLike[str], sql: str) -> Answer:
+    """Return the answer to ``sql``; its tables are ``launches``, ``metrics`` and ``errors``.
+
+    Raises:
+        UsageError: the folder is no dataset, or the SQL is wrong; the hint is DuckDB's.
+        NcukitError: DuckDB is not installed.
+    """
+    try:
+        duckdb = import_module("duckdb")  # an extra: not there where types are checked
+    except ImportError as error:
+        raise NcukitError(
+            "DuckDB, which answers queries, is not installed", "pip install 'ncukit[query]'"
+        ) from error
+    home = Path(folder)
+    with duckdb.connect() as connection:
+        connection.register("launches", launches(home))
+        for name, file in (("errors", ERRORS), ("metrics", METRICS)):
+            connection.register(name, _table(home / file))
+        try:
+            found = connection.execute(sql)
+            if (described := found.description) is None:
+                raise UsageError("the SQL asks for nothing", 'for example: "SELECT count(*) FROM launches"')
+            return Answer(
+                tuple(column[0] for column in described),
+                tuple(str(column[1]) for column in described),
+                tuple(found.fetchall()),
+            )
+        except duckdb.Error as error:
+            what, _, more = str(error).partition("\n")
+            hint = next((line for line in more.splitlines() if line.strip()), "")
+            raise UsageError(f"the SQL cannot be answered: {what}", hint.strip()) from error
+
+
+def launches(folder: Path) -> Any:
+    """Return the launches of the dataset ``folder`` as a ``pyarrow.dataset.Dataset`` with the one schema.
+
+    Raises:
+        UsageError: the folder is no dataset.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset
+
+    from ncukit.dataset.schema import PARTITION, schema
+
+    if State.load(folder) is None:
+        raise UsageError(
+            f"{folder} is no dataset", "ncukit dataset build 'runs/**/*.ncu-rep' -o DIR makes one"
+        )
+    partitions = pyarrow.dataset.partitioning(pa.schema([(PARTITION, pa.string())]), flavor="hive")
+    return pyarrow.dataset.dataset(folder, schema=schema(), partitioning=partitions, format="parquet")
+
+
+def _table(file: Path) -> Any:
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.read_table(file)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error}", "build the dataset again") from error

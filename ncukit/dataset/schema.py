@@ -1,0 +1,78 @@
+"""The one schema of a dataset: context, verdict, every neutral metric of the catalog, and what to doubt."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any
+
+import pyarrow as pa
+
+from ncukit import __version__
+from ncukit.catalog import load
+from ncukit.catalog.load import DATA
+
+SCHEMA = "ncukit.dataset/1"
+PARTITION = "gpu"
+"""Key of the partitions, which no file holds: it is read from the names of the folders."""
+
+TEXT, COUNT, FLAG = pa.string(), pa.int64(), pa.bool_()
+CONTEXT = {
+    "file": TEXT,
+    "sha256": TEXT,
+    "index": COUNT,
+    "name": TEXT,
+    "demangled": TEXT,
+    "cc": TEXT,
+    "grid": TEXT,
+    "block": TEXT,
+    "nvtx": pa.list_(TEXT),
+    "workload": TEXT,
+    "synthetic": FLAG,
+    "failed": TEXT,
+    "class": TEXT,
+    "limiter": TEXT,
+    "confidence": TEXT,
+    "claim": TEXT,
+}
+"""What a row says beside its metrics; ``failed`` is the reason, null for a good launch."""
+
+DOUBTS = {"estimates": pa.list_(TEXT), "reasons": pa.map_(TEXT, TEXT)}
+"""Metrics of the row that are estimates; and metric -> why its value must not be used, or is undefined."""
+
+_ERROR = ("file", "path", "sha256", "size", "code", "message", "hint")
+ERRORS = pa.schema([(name, COUNT if name == "size" else TEXT) for name in _ERROR])
+"""Columns of the table of errors."""
+
+
+@functools.cache
+def file_schema() -> Any:
+    """Return the schema of a part file."""
+    metrics = [
+        pa.field(metric.id, TEXT if metric.kind == "string" else pa.float64())
+        for metric in load().metrics.values()
+    ]
+    return pa.schema([*CONTEXT.items(), *metrics, *DOUBTS.items()])
+
+
+@functools.cache
+def schema() -> Any:
+    """Return the schema of the dataset: that of its files, and the partition."""
+    return file_schema().append(pa.field(PARTITION, TEXT))
+
+
+@functools.cache
+def fingerprint() -> str:
+    """Return what identifies how rows are computed; rows with another one are out of date."""
+    digest = hashlib.sha256(f"{SCHEMA} {__version__} {file_schema()}".encode())
+    for path in sorted(DATA.glob("*.json")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def metrics_table() -> Any:
+    """Return what each metric column means, which section collects it and on which GPUs it is absent."""
+    names = ("id", "family", "unit", "direction", "meaning", "collected_by", "absent")
+    return pa.Table.from_pylist(
+        [{name: getattr(metric, name) for name in names} for metric in load().metrics.values()]
+    )
