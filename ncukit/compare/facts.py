@@ -104,6 +104,9 @@ def _caches(base: Side, other: Side) -> Fact:
         f"{side}: caches {_caches_word(r.cache_control)}, clock control {r.clock_control or 'not recorded'}"
         for side, r in (("base", a), ("other", b))
     ]
+    if {a.cache_control, b.cache_control, a.clock_control, b.clock_control} == {None}:
+        text = "Not recorded on either side. By default ncu flushes the caches and locks the clocks."
+        return Fact("caches", "Cache and clock modes", "no", "not recorded", text)
     if None in (a.cache_control, b.cache_control, a.clock_control, b.clock_control):
         text = f"{said[0]}; {said[1]}. By default ncu flushes the caches and locks the clocks."
         return Fact("caches", "Cache and clock modes", "no", "not recorded", text)
@@ -120,7 +123,9 @@ def _caches_word(control: str | None) -> str:
 
 def _tool(base: Side, other: Side) -> Fact:
     a, b = base.recorded, other.recorded
-    drivers = f" Drivers {a.driver or 'unknown'} and {b.driver or 'unknown'}."
+    drivers = _drivers(a.driver, b.driver)
+    if a.ncu is None and b.ncu is None:
+        return Fact("tool", "ncu", "no", "unknown", "Neither side says which ncu made it.")
     if a.ncu is None or b.ncu is None:
         text = f"ncu {a.ncu or 'unknown'} and {b.ncu or 'unknown'}.{drivers}"
         return Fact("tool", "ncu", "no", "unknown", text)
@@ -130,6 +135,12 @@ def _tool(base: Side, other: Side) -> Fact:
     return Fact("tool", "ncu", "ok", "same", f"ncu {a.ncu}.{drivers}")
 
 
+def _drivers(base: str | None, other: str | None) -> str:
+    if base == other:
+        return f" Driver {base}." if base else ""
+    return f" Drivers {base or 'unknown'} and {other or 'unknown'}."
+
+
 def _collected(sides: Sides, rows: Mapping[str, Row]) -> Fact:
     lacks = [[name for id, name in GROUPS if not getattr(rows[id], side).known] for side in ("base", "other")]
     only = [[name for name in lacks[i] if name not in lacks[1 - i]] for i in (0, 1)]
@@ -137,19 +148,23 @@ def _collected(sides: Sides, rows: Mapping[str, Row]) -> Fact:
         f"{side} lacks {listed(names)}" for side, names in zip(("base", "other"), only, strict=True) if names
     ]
     passes = [k.number("replay_passes") for k in (sides.base, sides.other)]
-    count = " and ".join("unknown" if n is None else f"{n:.0f}" for n in passes)
+    count = _passes(passes)
     both = [name for name in lacks[0] if name in lacks[1]]
     tail = f" Neither has {listed(both)}." if both else ""
     if any(only):
-        text = f"{sentence('; '.join(words))}: those rows are unknown, not changed.{tail} Passes: {count}."
+        text = f"{sentence('; '.join(words))}: those rows are unknown, not changed.{tail}{count}"
         return Fact("collected", "Collected", "warn", "differs", text)
     sections = [set(k.raw.sections) for k in (sides.base, sides.other)]
     if sections[0] != sections[1] and all(sections):
         text = f"{len(sections[0])} and {len(sections[1])} sections, the same groups of counters.{tail}"
-        return Fact("collected", "Collected", "ok", "alike", f"{text} Passes: {count}.")
-    return Fact(
-        "collected", "Collected", "ok", "same", f"The same groups of counters.{tail} Passes: {count}."
-    )
+        return Fact("collected", "Collected", "ok", "alike", f"{text}{count}")
+    return Fact("collected", "Collected", "ok", "same", f"The same groups of counters.{tail}{count}")
+
+
+def _passes(passes: list[float | None]) -> str:
+    if passes == [None, None]:
+        return ""
+    return f" Passes: {' and '.join('unknown' if n is None else f'{n:.0f}' for n in passes)}."
 
 
 def _shape(rows: Mapping[str, Row]) -> Fact:

@@ -46,9 +46,8 @@ def summarise(
     trend: Trend = "unchanged" if not time.beyond_noise else "slower" if time.change > 0 else "faster"
     found = spilling(rows, sides) if sides.same_gpu else None
     claim, cause, evidence = _claim(trend, time, sides, rows, match, found)
-    deck = " ".join(
-        part for part in (_amount(time, clean), found.deck if found else "", verdict_on(facts)) if part
-    )
+    parts = (_amount(time, clean, claim), found.deck if found else "", verdict_on(facts))
+    deck = " ".join(part for part in parts if part)
     return Summary(trend, claim, deck, cause, confidence, grounds, speedup, evidence)
 
 
@@ -59,9 +58,7 @@ def limit(verdict: Verdict) -> str:
     'DRAM (memory-bound)'
     """
     if verdict.limiter is None:
-        return {"balanced": "no single unit", "undetermined": "an undetermined cause"}.get(
-            verdict.cls, verdict.cls
-        )
+        return {"balanced": "no single unit", "undetermined": "nothing known"}.get(verdict.cls, verdict.cls)
     return f"{LIMITERS.get(verdict.limiter, verdict.limiter)} ({verdict.cls})"
 
 
@@ -143,6 +140,12 @@ def _named(sides: Sides) -> tuple[tuple[Kernel, str], tuple[Kernel, str]]:
 
 def _limits(match: Match, *, joined: bool = False) -> str:
     base, other = match.base.diagnosis.verdict, match.other.diagnosis.verdict
+    unknown = [side for side, v in (("base", base), ("other", other)) if v.cls == "undetermined"]
+    if len(unknown) == 2:
+        return "what limits them is not known"
+    if unknown:
+        known, v = ("other", other) if unknown == ["base"] else ("base", base)
+        return f"{limit(v)} limits the {known}, what limits the {unknown[0]} is not known"
     if (base.cls, base.limiter) == (other.cls, other.limiter):
         return f"{limit(base)} limits both"
     if joined:
@@ -150,11 +153,12 @@ def _limits(match: Match, *, joined: bool = False) -> str:
     return f"the limit moved from {limit(base)} to {limit(other)}"
 
 
-def _amount(time: Row, clean: Row | None) -> str:
+def _amount(time: Row, clean: Row | None, claim: str) -> str:
     base, other = time.base.number, time.other.number
     how = "clean, without a profiler" if time is clean else "profiled, not a benchmark"
     ends = f"{short(base, 's')} \u2192 {short(other, 's')} ({how})."
-    return f"{sentence(factor(time))}: {ends}" if time.beyond_noise else ends
+    said = not time.beyond_noise or factor(time).lower() in claim.lower()
+    return ends if said else f"{sentence(factor(time))}: {ends}"
 
 
 def _confidence(
