@@ -1,7 +1,7 @@
 """Frozen dataclasses that travel between the stages. No reading, no arithmetic on counters, no drawing."""
 
 from ncukit.model.diagnosis import Diagnosis, ReportFile
-from ncukit.model.finding import Evidence, Experiment, Finding, Skipped, Verdict
+from ncukit.model.finding import Evidence, Experiment, Finding, Place, Skipped, Verdict
 from ncukit.model.kernel import Kernel
 from ncukit.model.raw import Instance, RawKernel, RawValue, RuleResult, Wanted
 from ncukit.model.roofline import Check, Point, Roof, Roofline
@@ -15,6 +15,7 @@ __all__ = [
     "Finding",
     "Instance",
     "Kernel",
+    "Place",
     "Point",
     "Quality",
     "RawKernel",

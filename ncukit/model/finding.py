@@ -37,8 +37,31 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A line or an instruction that a finding points at.
+
+    ``source`` is "file:line", None without line information; ``offset`` [byte] is that of the instruction in
+    its function, ``text`` the source line where it is known, else the SASS.  ``amount`` [``unit``] happened
+    there, ``share`` [%] of all of it in the launch.  ``note`` says who waits for whom, where that matters.
+    """
+
+    source: str | None
+    offset: int
+    text: str
+    amount: float
+    unit: str
+    share: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Finding:
-    """What one rule found; ``metrics`` are the values behind it; ``source`` is "file:line" where known."""
+    """What one rule found; ``metrics`` are the values behind it; ``source`` is "file:line" where known.
+
+    ``advice`` is the one change to try, ``watch`` the metric that must move and by how much,
+    ``disproved_if`` the outcome that would refute it.  ``against`` is what was looked for that could speak
+    against it, also when it came out clean; ``formula`` says in words how the gain was estimated.
+    """
 
     id: str
     family: str
@@ -51,6 +74,11 @@ class Finding:
     gain_pct: float | None = None
     """Estimated gain of the whole kernel [%]; None where no formula is justified."""
     gain_kind: Literal["global", "local"] | None = None
+    formula: str = ""
+    against: tuple[Evidence, ...] = ()
+    watch: str = ""
+    disproved_if: str = ""
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,11 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     data = {field: value for field, value in vars(finding).items() if field != "metrics"}
-    return data | {"metrics": {id: value.as_dict() for id, value in finding.metrics.items()}}
+    return data | {
+        "metrics": {id: value.as_dict() for id, value in finding.metrics.items()},
+        "against": [_evidence(evidence) for evidence in finding.against],
+        "places": [asdict(place) for place in finding.places],
+    }
 
 
 def _value_text(value: Value) -> str:
