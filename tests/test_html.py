@@ -314,3 +314,19 @@ def test_drawing_does_not_import_plotly() -> None:
     )
     root = Path(__file__).resolve().parents[1]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_compiled_templates_are_kept_beside_compiled_modules_unless_python_must_not_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html.__spec__, "cached", str(tmp_path / "html.pyc"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert html._bytecode() is None
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    html._environment.cache_clear()
+    first = rendered(transpose())
+    assert list(tmp_path.glob("template-*.cache"))
+    html._environment.cache_clear()
+    assert rendered(transpose()) == first
+    monkeypatch.undo()
+    html._environment.cache_clear()

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,6 +88,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        bytecode_cache=_bytecode(),
     )
     environment.policies["json.dumps_kwargs"] = {
         "separators": (",", ":"),
@@ -94,6 +96,17 @@ def _environment() -> jinja2.Environment:
         "allow_nan": False,
     }
     return environment
+
+
+def _bytecode() -> jinja2.BytecodeCache | None:
+    """Return where compiled templates are kept: beside Python's own compiled modules, if it writes there.
+
+    Compiling them takes longer than reading a small report; what is kept is checked against the source.
+    """
+    compiled = Path(__spec__.cached).parent if __spec__ and __spec__.cached else None
+    if compiled is None or sys.dont_write_bytecode or not os.access(compiled, os.W_OK):
+        return None
+    return jinja2.FileSystemBytecodeCache(str(compiled), "template-%s.cache")
 
 
 def _source(name: str) -> str:
@@ -110,9 +123,10 @@ def _plotly() -> str:
     for place in (found.submodule_search_locations or []) if found else []:
         file = Path(place) / "package_data" / PLOTLY_FILE
         if file.is_file():
-            return re.sub(
-                r"<(?=/script|!--)", r"\\x3C", file.read_text(encoding="utf-8"), flags=re.IGNORECASE
-            )
+            text = file.read_text(encoding="utf-8")
+            if "</script" in text.lower() or "<!--" in text:
+                return re.sub(r"<(?=/script|!--)", r"\\x3C", text, flags=re.IGNORECASE)
+            return text
     raise NcukitError("the figure library plotly is not installed", "pip install plotly")
 
 
