@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ncukit.catalog import load
 from ncukit.compare import compare
 from ncukit.compare.match import Steering
 from ncukit.compare.side import side_of
@@ -83,6 +84,6 @@ def row_of(id: str, base: Mapping[str, Any], other: Mapping[str, Any]) -> Row:
     return row
 
 
-def unknown(id: str, reason: str, unit: str = "") -> Value:
+def unknown(id: str, reason: str) -> Value:
     """Return a value that a report does not hold."""
-    return Value(id, None, unit, reason=reason)
+    return Value(id, None, load().metrics[id].unit, reason=reason)

@@ -125,7 +125,7 @@ def compare(
         how = None  # it is what a file is written as
     comparison = _compared(
         base, others, fail_on, allow_unknown, beyond_noise, match, kernel, elements, config,
-        lines=bool(targets),
+        lines=bool({"html", "json"} & {how, *(kind for _, kind in targets)}),
     )  # fmt: skip
     for target, kind in targets:
         _write(target, kind, comparison, plotlyjs, verbose=verbose)

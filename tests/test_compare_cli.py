@@ -1,0 +1,234 @@
+"""``ncukit compare`` and ``ncukit baseline``: formats, files, gates and exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ncukit import cli, demo_reports
+from ncukit.cli.compare import FORMATS, SUFFIXES
+
+SAMPLES = {path.stem: path for path in demo_reports()}
+BASE, OTHER = SAMPLES["several-launches"], SAMPLES["copy-dram"]
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Done]
+
+
+@pytest.fixture
+def ncukit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
+    """Run the command line in this process, in an empty repository."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["ncukit", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+        assert isinstance(code, int)
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+def test_the_terminal_is_the_default(ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER)
+    assert (done.code, done.err) == (0, "")
+    assert "No change shown" in done.out
+
+
+@pytest.mark.parametrize("format", [f for f in FORMATS if f != "html"])
+def test_every_format_can_be_printed(format: str, ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER, "--format", format, "--fail-on", "dram_bytes > +5%")
+    assert (done.code, done.err) == (0, "")
+    if format == "json":
+        assert json.loads(done.out)["schema"] == "ncukit.comparison/1"
+    if format == "junit":
+        assert ET.fromstring(done.out).tag == "testsuites"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_format_can_be_written_by_its_ending(suffix: str, ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER, "-o", f"out{suffix}")
+    assert (done.code, done.out, done.err) == (0, f"out{suffix}\n", "")
+    assert Path(f"out{suffix}").stat().st_size > 100
+
+
+def test_several_files_at_once_and_one_more_on_stdout(ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER, "-o", "a.html", "-o", "a.md", "-o", "a.xml", "--json")
+    assert json.loads(done.out)["failed"] is False
+    assert done.err == "a.html\na.md\na.xml\n"
+    assert {path.name for path in Path().glob("a.*")} == {"a.html", "a.md", "a.xml"}
+
+
+def test_a_page_has_a_default_name(ncukit: Cli) -> None:
+    assert ncukit("compare", OTHER, OTHER, "--format", "html").out == "compare.html\n"
+
+
+def test_a_format_names_what_an_ending_does_not(ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER, "--format", "markdown", "-o", "summary")
+    assert (done.code, done.out) == (0, "summary\n")
+    assert Path("summary").read_text(encoding="utf-8").startswith("### ncukit")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("{one} missing.ncu-rep", 4, "there is no such file, and no baseline"),
+        ("{one} {one} --format xml", 2, "--format xml is not known"),
+        ("{one} {one} -o out.pdf", 2, "its ending says no format"),
+        ("{one} {one} --fail-on dram_byte>0", 2, "there is no metric 'dram_byte'"),
+        ("{one} {one} --match nothing", 2, "--match nothing says no pair"),
+        ("{one} {one} --match zzz=copy", 2, "the base has no launch 'zzz'"),
+        ("{one} {one} --kernel nothing", 4, "holds no launch that was asked for"),
+        ("{one} {one} --plotlyjs cloud", 2, "--plotlyjs cloud is not known"),
+        ("{one} {one} --config missing.toml", 2, "missing.toml cannot be read"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_two_lines(
+    arguments: str, code: int, message: str, ncukit: Cli
+) -> None:
+    done = ncukit("compare", *arguments.format(one=OTHER).split())
+    assert done.code == code
+    lines = done.err.splitlines()
+    assert message in lines[0]
+    assert [line.split(":")[0] for line in lines] == ["error", "hint"]
+    assert done.out == ""
+
+
+def test_the_nearest_metrics_are_named(ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER, "--fail-on", "dram_byte > +5%")
+    assert "nearest: dram_bytes" in done.err
+
+
+def test_an_existing_file_is_kept_and_nothing_is_read(ncukit: Cli) -> None:
+    Path("a.html").touch()
+    done = ncukit("compare", OTHER, OTHER, "-o", "a.html")
+    assert (done.code, Path("a.html").stat().st_size) == (2, 0)
+    assert ncukit("compare", OTHER, OTHER, "-o", "a.html", "--force").code == 0
+
+
+# Gates
+
+
+def test_a_gate_that_holds_ends_with_ten(ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER, "--fail-on", "registers_per_thread > 1")
+    assert done.code == 10
+    assert done.err.startswith("error: a gate failed: registers_per_thread > 1: ")
+    assert "tripped" in done.out
+
+
+def test_a_gate_on_what_is_unknown_trips_unless_it_is_allowed(ncukit: Cli) -> None:
+    arguments = ("compare", OTHER, OTHER, "--fail-on", "c2c_receive_bytes > +5%")
+    done = ncukit(*arguments)
+    assert done.code == 10
+    assert "cannot be decided: both: " in done.err
+    assert ncukit(*arguments, "--allow-unknown").code == 0
+
+
+def test_a_failed_gate_still_writes_everything(ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, OTHER, "--fail-on", "sm_count > 1", "-o", "a.html", "-o", "a.xml")
+    assert done.code == 10
+    assert (Path("a.html").exists(), Path("a.xml").exists()) == (True, True)
+
+
+def test_gates_of_the_project_count_as_well(ncukit: Cli) -> None:
+    Path("ncukit.toml").write_text("[compare]\nfail_on = ['sm_count > 1']\n", encoding="utf-8")
+    assert ncukit("compare", OTHER, OTHER).code == 10
+    Path("other.toml").write_text("[compare]\n", encoding="utf-8")
+    assert ncukit("compare", OTHER, OTHER, "--config", "other.toml").code == 0
+
+
+def test_the_command_line_overrides_what_the_project_allows(ncukit: Cli) -> None:
+    text = "[compare]\nallow_unknown = true\nfail_on = ['c2c_receive_bytes > +1%']\n"
+    Path("ncukit.toml").write_text(text, encoding="utf-8")
+    assert ncukit("compare", OTHER, OTHER).code == 0
+    assert ncukit("compare", OTHER, OTHER, "--no-allow-unknown").code == 10
+
+
+def test_in_json_mode_an_error_is_json(ncukit: Cli) -> None:
+    done = ncukit("compare", OTHER, "missing.ncu-rep", "--json")
+    assert json.loads(done.out)["error"]["code"] == "report-not-found"
+
+
+def test_several_others_each_have_their_pairs(ncukit: Cli) -> None:
+    done = ncukit("compare", BASE, OTHER, BASE, "--match", "1=1", "--json")
+    data = json.loads(done.out)
+    assert [other["side"]["label"] for other in data["others"]] == [OTHER.name, BASE.name]
+    assert [len(other["pairs"]) for other in data["others"]] == [1, 4]
+
+
+# Baselines
+
+
+def test_a_baseline_is_set_listed_shown_and_compared(ncukit: Cli) -> None:
+    done = ncukit("baseline", "set", "main", BASE)
+    path = Path(".ncukit/baselines/main.json").resolve()
+    assert (done.code, done.out) == (0, f"{path}\n")
+    listed = ncukit("baseline", "list")
+    assert listed.out.startswith(f"main  4 kernels  {BASE.name} (sha256 ")
+    assert json.loads(ncukit("baseline", "list", "--json").out)[0]["name"] == "main"
+    shown = ncukit("baseline", "show", "main")
+    assert "dram_bytes" in shown.out
+    assert json.loads(ncukit("baseline", "show", "main", "--json").out)["schema"] == "ncukit.baseline/1"
+    compared = ncukit("compare", "main", BASE, "--fail-on", "kernel_duration > 1.0x")
+    assert (compared.code, compared.err) == (0, "")
+    assert "baseline:main" in compared.out
+
+
+def test_a_baseline_is_found_from_a_folder_inside_the_repository(
+    ncukit: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ncukit("baseline", "set", "main", OTHER)
+    Path("src").mkdir()
+    monkeypatch.chdir("src")
+    assert ncukit("compare", "main", OTHER).code == 0
+    assert ncukit("compare", "baseline:main", OTHER).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("baseline set", 2, "a baseline needs a name and a report"),
+        ("baseline set main", 2, "a baseline needs a name and a report"),
+        ("baseline set ../x {one}", 2, "is no name for a baseline"),
+        ("baseline set main missing.ncu-rep", 4, "there is no such file"),
+        ("baseline show", 2, "which baseline?"),
+        ("baseline show nothing", 4, "there is no baseline 'nothing'"),
+        ("baseline drop main", 2, "baseline drop is not known"),
+    ],
+)
+def test_what_a_baseline_is_not(arguments: str, code: int, message: str, ncukit: Cli) -> None:
+    done = ncukit(*arguments.format(one=OTHER).split())
+    assert done.code == code
+    assert message in done.err
+
+
+def test_no_baseline_is_said_on_stderr(ncukit: Cli) -> None:
+    done = ncukit("baseline", "list")
+    assert (done.code, done.out) == (0, "")
+    assert "no baseline in" in done.err
+
+
+def test_a_baseline_of_one_kernel_holds_no_other(ncukit: Cli) -> None:
+    ncukit("baseline", "set", "copy", BASE, "--kernel", "copy", "--folder", "perf")
+    data = json.loads(Path("perf/copy.json").read_text(encoding="utf-8"))
+    assert [kernel["name"] for kernel in data["kernels"]] == ["copy"]
