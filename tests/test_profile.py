@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.render.schemas import text as schema_text
+from tests.fakes import driver
 from tests.fakes.scenarios import NCU
 from tests.runs import WORKLOAD, Lab, Outcome, gemm, whole, with_driver
 
@@ -136,19 +139,20 @@ def test_secrets_stay_out_of_children_and_their_names_are_listed(done: tuple[Lab
         assert b"abc123def456" not in path.read_bytes(), path
 
 
-def test_what_a_name_means_is_printed(lab: Lab) -> None:
-    ran = profile(lab)
-    assert "gemm is a workload (line " in ran.err
+def test_what_a_name_means_is_printed(done: tuple[Lab, Outcome]) -> None:
+    assert "gemm is a workload (line " in done[1].err
 
 
-def test_the_page_can_be_made_again(lab: Lab) -> None:
-    ran = profile(lab)
-    assert ran.folder is not None
-    (ran.folder / "report.html").unlink()
-    again = lab("report", "--run", str(ran.folder))
-    assert again.code == 0
-    assert "Proof of isolation" in (ran.folder / "report.html").read_text()
-    assert len(lab.bodies()) == 3  # nothing ran again
+def test_the_page_can_be_made_again(bare: Lab, done: tuple[Lab, Outcome]) -> None:
+    shutil.copytree(done[1].folder or Path(), "copy")
+    for name in ("report.html", "metrics.json"):
+        Path("copy", name).unlink()
+    again = bare("report", "--run", "copy")
+    assert again.code == 0, again.err
+    assert "Proof of isolation" in Path("copy", "report.html").read_text()
+    assert Path("copy", "metrics.json").exists()
+    assert bare("report", "--run", "copy", "-o", "other.html").code == 0
+    assert not (bare.folder / "runs").exists()  # nothing ran
 
 
 def test_dry_run_prints_every_command_and_runs_none(lab: Lab) -> None:
@@ -163,11 +167,22 @@ def test_dry_run_prints_every_command_and_runs_none(lab: Lab) -> None:
     assert [row["step"] for row in rows] == ["timing", "timeline", "counters"]
 
 
+LAUNCHES = """
+launch = json.loads(os.environ["LAUNCH"])      # its work grows with n, as that of the kernel does
+n = int(next((a for a in open("/proc/self/cmdline").read().split("\\0") if a.startswith("n=")), "n=64")[2:])
+launch["metrics"] |= {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 1e6 * n**3,
+                      "dram__bytes.sum": 1e6 * n**2, "launch__grid_size": 128}
+open(os.environ["NCUKIT_FAKE_LAUNCHES"], "w").write(json.dumps([launch]))
+"""
+
+
 def test_a_sweep_has_one_run_a_point_and_one_trajectory(lab: Lab) -> None:
-    ran = lab(
-        "profile", "work.py", "--kernel", "gemm", "--param", "n=8,16", "--repeat", "3", "-o", "runs_of/sweep"
-    )
-    assert ran.code == 0
+    zero = {f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum": 0 for op in FLOATS}
+    launch = gemm(metrics=zero)
+    lab.env(LAUNCH=json.dumps(launch), NCUKIT_FAKE_LAUNCHES=str(lab.folder / "launches.json"))
+    lab.script("import json, os\n" + LAUNCHES + WORKLOAD)
+    ran = profile(lab, "--param", "n=8,16", "-o", "runs_of/sweep")
+    assert ran.code == 0, ran.err
     folder = lab.folder / "runs_of" / "sweep"
     record = json.loads((folder / "run.json").read_text())
     assert [point["params"] for point in record["points"]] == [{"n": "8"}, {"n": "16"}]
@@ -177,6 +192,14 @@ def test_a_sweep_has_one_run_a_point_and_one_trajectory(lab: Lab) -> None:
     page = (folder / "report.html").read_text()
     assert "[n=8]" in page
     assert "[n=16]" in page
+    figures = re.search(r'id="figures">(.*?)</script>', page, re.DOTALL)
+    assert figures is not None
+    traces = json.loads(figures[1])["roof"]["data"]
+    (way,) = [t for t in traces if t.get("line", {}).get("dash") == "dot" and len(t["x"]) == 2]
+    assert way["x"][0] < way["x"][1]  # in the order of the sweep
+
+
+FLOATS = ("dadd", "dmul", "dfma", "fadd", "fmul", "hadd", "hmul", "hfma")
 
 
 # ---- other targets -------------------------------------------------------------------------------
@@ -412,7 +435,7 @@ def test_no_gpu_work_ends_with_3(lab: Lab) -> None:
     assert lab.calls("ncu") == []
 
 
-@pytest.mark.parametrize("scenario", ["elsewhere", "cut", "timeout", "range"])
+@pytest.mark.parametrize("scenario", ["elsewhere", "timeout", "range"])
 def test_when_nsys_fails_ncu_still_measures_inside_the_marks(lab: Lab, scenario: str) -> None:
     lab.env(NCUKIT_FAKE_NSYS=scenario)
     ran = profile(lab, "--timeout", "6")
@@ -463,7 +486,7 @@ def test_a_gpu_that_this_ncu_does_not_know_is_said_before_it_runs(
     lab: Lab, ncu: Path, nsys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """C08."""
-    monkeypatch.setattr("tests.fakes.driver.SOURCE", altered_driver(lab.folder, "? 9 :", "? 10 :"))
+    monkeypatch.setattr(driver, "SOURCE", altered_driver(lab.folder, "? 9 :", "? 10 :"))
     with_driver(lab, lab.folder / "newer")
     lab.env(NCUKIT_FAKE_REAL_NCU=str(ncu))
     ran = profile(lab, "--json")
@@ -474,10 +497,8 @@ def test_a_gpu_that_this_ncu_does_not_know_is_said_before_it_runs(
 
 
 def altered_driver(folder: Path, old: str, new: str) -> Path:
-    from tests.fakes.driver import SOURCE
-
     path = folder / "libcuda.c"
-    path.write_text(SOURCE.read_text().replace(old, new))
+    path.write_text(driver.SOURCE.read_text().replace(old, new))
     return path
 
 
@@ -586,6 +607,15 @@ if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) =
     assert not list(folder.parent.glob(".*"))
 
 
+@pytest.fixture(scope="module")
+def forbidden(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Lab, Outcome]:
+    """A run that has no counters, to be resumed."""
+    with pytest.MonkeyPatch.context() as patch:
+        lab = furnished(Lab(tmp_path_factory.mktemp("forbidden"), patch, stands), stands)
+        patch.setenv("NCUKIT_FAKE_NCU", "permission")
+        return lab, profile(lab)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -597,51 +627,69 @@ if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) =
     ],
 )
 def test_another_run_is_not_resumed_and_what_changed_is_said(
-    lab: Lab, change: str, said: str, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, forbidden: tuple[Lab, Outcome], change: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab.env(NCUKIT_FAKE_NCU="permission")
-    ran = profile(lab)
-    words = ["profile", "--resume", str(ran.folder)]
+    shutil.copytree(forbidden[1].folder or Path(), "copy")
+    script = forbidden[0].folder / "work.py"
+    words = ["profile", "--resume", "copy"]
     if change == "script":
-        lab.script(WORKLOAD + "\n# changed\n")
+        script.write_text(WORKLOAD + "\n# changed\n")
     elif change == "options":
-        words += ["work.py", "--kernel", "gemm", "--repeat", "3", "--preset", "quick"]
+        words += [str(script), "--kernel", "gemm", "--repeat", "3", "--preset", "quick"]
     elif change == "gpu":
-        monkeypatch.setattr("tests.fakes.driver.SOURCE", altered_driver(lab.folder, "u[i] = i;", "u[i] = 7;"))
+        monkeypatch.setattr(driver, "SOURCE", altered_driver(lab.folder, "u[i] = i;", "u[i] = 7;"))
         with_driver(lab, lab.folder / "other")
     elif change == "tool":
         lab.env(NCUKIT_FAKE_VERSION="2024.3.0.0")
     else:
-        words += ["work.py", "--kernel", "gemm", "--repeat", "3", "--", "more"]
+        words += [str(script), "--kernel", "gemm", "--repeat", "3", "--", "more"]
     again = lab(*words)
+    script.write_text(WORKLOAD)
     assert again.code == 2
     assert said in again.err
+    assert not (lab.folder / "runs").exists()
 
 
-def test_a_failed_step_is_tried_again(lab: Lab) -> None:
-    lab.env(NCUKIT_FAKE_NCU="permission!")
-    ran = profile(lab)
-    assert ran.code == 5
-    again = lab("profile", "--resume", str(ran.folder))
+def test_a_failed_step_is_tried_again(lab: Lab, forbidden: tuple[Lab, Outcome]) -> None:
+    shutil.copytree(forbidden[1].folder or Path(), "runs_of/copy")
+    again = lab("profile", "--resume", "runs_of/copy")
     assert again.code == 0, again.err
-    assert ran.step("counters")["state"] == "done"
-    assert len(lab.bodies()) == 4  # timing and timeline were not repeated
+    record = json.loads(Path("runs_of/copy/run.json").read_text())
+    assert [step["state"] for step in record["steps"]] == ["done"] * 5
+    assert record["error"] is None
+    assert len(lab.bodies()) == 1  # timing and timeline were not repeated
 
 
-def test_a_damaged_file_is_made_again(lab: Lab) -> None:
-    ran = profile(lab)
-    assert ran.folder is not None
-    (ran.folder / "profile.ncu-rep").write_bytes(b"NVR\0")
-    assert lab("profile", "--resume", str(ran.folder)).code == 0
-    list(whole(ran.folder))
-    assert len(lab.bodies()) == 4
+def test_a_damaged_file_is_made_again(lab: Lab, done: tuple[Lab, Outcome]) -> None:
+    folder = Path("copy")
+    shutil.copytree(done[1].folder or Path(), folder)
+    (folder / "profile.ncu-rep").write_bytes(b"NVR\0")
+    assert lab("profile", "--resume", "copy").code == 0
+    list(whole(folder))
+    assert len(lab.bodies()) == 1
+
+
+def test_a_stale_report_is_never_taken_for_a_new_one(lab: Lab, done: tuple[Lab, Outcome]) -> None:
+    folder = Path("copy")
+    shutil.copytree(done[1].folder or Path(), folder)
+    record = json.loads((folder / "run.json").read_text())
+    record["steps"] = []  # so that all is done again
+    (folder / "run.json").write_text(json.dumps(record))
+    lab.env(NCUKIT_FAKE_NCU="silent")
+    assert lab("profile", "--resume", "copy").code == 5
+    again = json.loads((folder / "run.json").read_text())
+    assert again["error"]["code"] == "stale-output"
+    assert again["isolation"] is None
+    assert not (folder / "profile.ncu-rep").exists()
+    assert not (folder / "metrics.json").exists()
 
 
 def test_two_profiles_at_once_in_one_folder_do_not_touch_each_other(lab: Lab) -> None:
     words = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3", "--json")
     processes = [lab.start(*words) for _ in range(2)]
-    printed = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
+    said = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    printed = [json.loads(out) for out, _ in said]
     folders = {one["directory"] for one in printed}
     assert len(folders) == 2
     for one in printed:
@@ -655,21 +703,6 @@ def test_a_folder_that_holds_something_is_never_written(lab: Lab) -> None:
     ran = lab("profile", "work.py", "--kernel", "gemm", "-o", "mine")
     assert ran.code == 2
     assert (lab.folder / "mine" / "profile.ncu-rep").read_text() == "old"
-
-
-def test_a_stale_report_is_never_taken_for_a_new_one(lab: Lab) -> None:
-    good = profile(lab)
-    assert good.folder is not None
-    lab.env(NCUKIT_FAKE_NCU="silent")
-    (good.folder / "timing.json").write_text("{}")  # so that all is done again
-    record = json.loads((good.folder / "run.json").read_text())
-    record["steps"] = []
-    (good.folder / "run.json").write_text(json.dumps(record))
-    ran = lab("profile", "--resume", str(good.folder))
-    assert ran.code == 5
-    again = json.loads((good.folder / "run.json").read_text())
-    assert again["error"]["code"] == "stale-output"
-    assert not (good.folder / "profile.ncu-rep").exists()
 
 
 # ---- ncukit time, torch, real tools --------------------------------------------------------------

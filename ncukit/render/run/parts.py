@@ -111,8 +111,8 @@ def provenance_rows(page: RunPage, rows: list[dict[str, Any]]) -> list[dict[str,
         )
         or line("ncu did not run."),
         "Versions": line(f"ncukit {run.version}, {tools or 'no tools'}; driver {driver or 'unknown'}."),
-        "Clock control": line(f"{run.clock_control or 'unknown'}."),
-        "Cache control": line(f"{run.cache_control or 'unknown'}."),
+        "Clock control": line(f"{run.clock_control or 'ncu did not run'}."),
+        "Cache control": line(f"{run.cache_control or 'ncu did not run'}."),
         "GPU": line(f"{gpu.get('name') or 'none'}; UUID ", code(str(gpu.get("uuid") or "unknown"))),
     }
     found = [{"name": row["name"], "text": own.pop(row["name"], row["text"])} for row in rows]
