@@ -16,7 +16,7 @@ from ncukit.collect.isolation import only_configuration_differs, prove
 from ncukit.collect.options import ProfileOptions, sweep
 from ncukit.collect.presets import STANDARD, collected, roofline_counters
 from ncukit.collect.target import Target, resolve
-from ncukit.collect.tracing import region_calls
+from ncukit.collect.tracing import no_choice, region_calls
 from ncukit.diagnose.isolate import launch_for_ncu
 from ncukit.errors import ReportError, UsageError
 from ncukit.model import RawKernel
@@ -24,6 +24,8 @@ from ncukit.model.run import Run, StepRecord, Timing
 from ncukit.read.nsys import open_trace
 from ncukit.read.torch_trace import read_torch_trace
 from ncukit.tools import ncu
+from ncukit.tools.nsys import NsysOptions
+from ncukit.tools.nsys import argv as nsys_argv
 from ncukit.tools.probe import probe
 from tests.builders import raw_kernel
 from tests.nsys_builder import Builder
@@ -255,6 +257,20 @@ def test_the_initialiser_is_not_chosen_over_the_kernel(traced: Callable[..., Any
         *[("my_gemm(float*)", 64)] * 4,
     )
     assert chosen.choice.launch.short == "my_gemm"
+
+
+def test_kernels_inside_a_graph_that_was_traced_whole_are_said_to_be_there() -> None:
+    """C22: not "no CUDA work"."""
+    error = UsageError("all kernels ran inside a CUDA graph", "Trace again.", code="inside-graph")
+    found = no_choice(error)
+    assert (found.code, found.why) == ("nothing-profiled", "graph")
+    assert "CUDA graph" in found.message
+
+
+def test_graphs_are_traced_node_by_node(tmp_path: Path, nsys: Path) -> None:
+    """C22."""
+    options = NsysOptions(("true",), tmp_path / "t")
+    assert "--cuda-graph-trace=node" in nsys_argv(options, probe("nsys", nsys))
 
 
 CUTLASS = "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<(int)128>>(T1::Params)"

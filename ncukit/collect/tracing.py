@@ -10,7 +10,6 @@ from pathlib import Path
 from ncukit.collect.directory import EXPORT, TORCH_TRACE, TRACE, read_json
 from ncukit.collect.session import Choose, Session, Stop, tool_failure
 from ncukit.errors import ReportError, ToolError, UsageError
-from ncukit.model.run import StepRecord
 from ncukit.model.trace import Trace
 from ncukit.read.nsys import read_export
 from ncukit.read.torch_trace import read_torch_trace
@@ -178,7 +177,7 @@ def choose(session: Session, chooser: Choose) -> None:
     try:
         session.chosen = chooser(session.trace, session.target.pattern, session.options.allow_collective)
     except UsageError as error:
-        session.failed(record, _no_choice(error))
+        session.failed(record, no_choice(error))
         return
     choice = session.chosen.choice
     for caution in choice.cautions:
@@ -188,13 +187,9 @@ def choose(session: Session, chooser: Choose) -> None:
     session.end(record, state="done", notes=choice.reasons)
 
 
-def _no_choice(error: UsageError) -> Failure:
+def no_choice(error: UsageError) -> Failure:
+    """Return the failure that stands for ``error`` of the chooser."""
     if error.code == "collective":
         return Failure("collective", "collective", error.message, error.hint)
     why = "graph" if error.code == "inside-graph" else "filter"
     return Failure(f"nothing-profiled.{why}", "nothing-profiled", error.message, error.hint)
-
-
-def chosen_record(record: StepRecord | None) -> bool:
-    """Return whether a launch could be chosen."""
-    return record is not None and record.state == "done"
