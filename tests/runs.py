@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -194,6 +194,6 @@ def whole(folder: Path) -> Iterator[Path]:
         elif path.suffix == ".sqlite":
             import sqlite3
 
-            with sqlite3.connect(path) as database:
+            with closing(sqlite3.connect(path)) as database:
                 assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         yield path

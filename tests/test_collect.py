@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ncukit.collect.capture import select
+from ncukit.collect.carry import run_name
 from ncukit.collect.directory import RunDirectory, read_record, slug
 from ncukit.collect.identity import differences, git_data, identity, profilers_in
 from ncukit.collect.isolation import only_configuration_differs, prove
@@ -24,6 +25,7 @@ from ncukit.model.run import Run, StepRecord, Timing
 from ncukit.read.nsys import open_trace
 from ncukit.read.torch_trace import read_torch_trace
 from ncukit.tools import ncu
+from ncukit.tools.cuda import Driver
 from ncukit.tools.nsys import NsysOptions
 from ncukit.tools.nsys import argv as nsys_argv
 from ncukit.tools.probe import probe
@@ -364,6 +366,13 @@ def test_files_appear_only_when_whole(tmp_path: Path) -> None:
     assert not directory.holds(made)
     directory.close()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_each_rank_has_a_name_of_its_own() -> None:
+    """C25."""
+    target = Target("command", "train", "", None, ("python",))
+    names = {run_name(target, Driver(None), {"RANK": str(rank)}) for rank in range(4)}
+    assert len(names) == 4
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -445,6 +448,33 @@ def test_the_region_is_an_nvtx_start_end_range_where_nvtx_is_present(child: Run,
     ran = child(WORKLOAD, step="region", env={"PYTHONPATH": str(tmp_path), "MARKS": str(marks)})
     assert ran.result["marks"]["nvtx"] == "nvtx 0.2.11"
     assert marks.read_text().split("\n")[:2] == ["open ncukit", "close 7"]
+
+
+def test_a_real_nsys_sees_the_range(child: Run, nsys: Path, tmp_path: Path) -> None:
+    nvtx = pytest.importorskip("nvtx")
+    if nvtx.__file__ and importlib.metadata.version("nvtx") != "0.2.11":
+        pytest.skip("nsys 2023.4 loses the ranges of nvtx after 0.2.11")
+    script, out = tmp_path / "work.py", tmp_path / "trace"
+    script.write_text(WORKLOAD)
+    words = [
+        sys.executable,
+        str(CHILD),
+        "region",
+        str(script),
+        "--call",
+        "gemm",
+        "--result",
+        str(tmp_path / "r"),
+    ]
+    trace = [str(nsys), "profile", "-t", "cuda,nvtx", "--sample=none", "--cpuctxsw=none", "-o", str(out)]
+    env = {**os.environ, "RUNS": str(tmp_path / "runs")}
+    subprocess.run([*trace, *words], check=True, capture_output=True, env=env, timeout=60)
+    export = [str(nsys), "export", "--type", "sqlite", "-o", f"{out}.sqlite", f"{out}.nsys-rep"]
+    subprocess.run(export, check=True, capture_output=True, timeout=60)
+    query = "SELECT eventType, coalesce(text, value) FROM NVTX_EVENTS LEFT JOIN StringIds ON id = textId"
+    with closing(sqlite3.connect(f"{out}.sqlite")) as database:
+        rows = database.execute(query).fetchall()
+    assert (60, "ncukit") in rows  # a start/end range in the default domain
 
 
 def test_missing_marks_are_said(child: Run, tmp_path: Path) -> None:

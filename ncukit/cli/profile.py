@@ -165,6 +165,8 @@ def profile(
 
 def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[list[str], ProfileOptions]:
     """Return target and options of a run; what is given beside --resume is what it must have been."""
+    from dataclasses import replace
+
     from ncukit.collect.directory import read_record
     from ncukit.collect.options import ProfileOptions
 
@@ -179,12 +181,8 @@ def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[li
     target = run.target
     source = target.get("source")
     known = [source, *target["args"]] if source else [*target["program"], *target["args"]]
-    if options.timeout != default.timeout or plain:
-        from dataclasses import replace
-
-        chosen = recorded if plain else options
-        return words or known, replace(chosen, timeout=options.timeout)
-    return words or known, options
+    timeout = options.timeout if options.timeout != default.timeout else recorded.timeout
+    return words or known, replace(recorded if plain else options, timeout=timeout)
 
 
 def _print_plan(words: list[str], options: ProfileOptions, output: Path | None, *, json: bool) -> None:
