@@ -17,7 +17,7 @@ const time = (ns, step) => {
 const fit = (text, w) => text.length * 6.9 > w ? text.slice(0, Math.max(1, Math.floor(w / 6.9) - 1)) + '…' : text;
 document.querySelectorAll('.strip').forEach(figure => {
   const data = JSON.parse(figure.querySelector('.strip-data').textContent), box = figure.querySelector('.lanes'), said = figure.querySelector('.said');
-  const whole = Math.max(1, data.window[1]), part = data.detail, far = data.longest;
+  const whole = Math.max(1, data.window[1]), part = data.detail, far = data.longest, own = new Set(data.own);
   let from = 0, to = whole, hits = [];
   const inside = () => part && from >= part.window[0] - 1 && to <= part.window[0] + part.window[1] + 1;
   function draw() {
@@ -39,11 +39,12 @@ document.querySelectorAll('.strip').forEach(figure => {
         if (!open || drawn >= MOST) return;
         drawn++;
         const x = LABEL + Math.max(0, (open.s - from) * scale), w = Math.max(0.75, LABEL + Math.min(wide, (open.e - from) * scale) - x);
+        const mine = lane.kind === 'kernel' && open.n === 1 && own.has(open.i);
         const h = open.n === 1 ? BAR : Math.max(2, BAR * Math.min(1, open.b / Math.max(1, open.e - open.s)));
-        svg.append(make('rect', { class: lane.kind + (open.n > 1 ? ' many' : ''), x, y: y + 3 + BAR - h, width: w, height: h }));
+        svg.append(make('rect', { class: lane.kind + (open.n > 1 ? ' many' : mine ? ' own' : ''), x, y: y + 3 + BAR - h, width: w, height: h }));
         hits.push([row, x, x + w, open]);
         const name = open.n === 1 ? data.names[open.i] : `${open.n.toLocaleString('en')} ×`;
-        if (w > 48 && lane.kind !== 'gap' && h > 11) svg.append(make('text', { class: { range: '', kernel: 'dark', wait: 'dark', memset: 'dark' }[lane.kind] ?? 'in', x: x + 4, y: y + 14 }, fit(name, w - 8)));
+        if (w > 48 && lane.kind !== 'gap' && h > 11) svg.append(make('text', { class: mine ? 'onown' : { range: '', kernel: 'dark', wait: 'dark', memset: 'dark' }[lane.kind] ?? 'in', x: x + 4, y: y + 14 }, fit(name, w - 8)));
       };
       for (let i = 0; i < v.length; i += 5) {
         const s = v[i], l = v[i + 1], e = s + l;

@@ -1,4 +1,4 @@
-"""Write the sample reports:  python -m tests.make_samples [FOLDER]
+"""Write the sample reports and the sample trace:  python -m tests.make_samples [FOLDER]
 
 The same sources give the same bytes, on every machine: the model has no randomness, and the compiled kernels
 are committed beside it.  ``reports/samples`` is the default folder.
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.ncurep import Code, Launch, Session, report_bytes
-from tests.synthetic import rules
+from tests.synthetic import rules, trace
 from tests.synthetic.compile import CODE, source_path
 from tests.synthetic.counters import metrics
 from tests.synthetic.description import Kernel
@@ -18,6 +18,8 @@ from tests.synthetic.kernels import SAMPLES, Sample
 from tests.synthetic.model import Model
 from tests.synthetic.source import CODE_ADDRESS
 
+TRACED = "gemm-tensor"
+"""The sample that has a trace."""
 SAMPLES_FOLDER = Path(__file__).resolve().parents[1] / "reports" / "samples"
 
 
@@ -54,6 +56,7 @@ def main(folder: Path = SAMPLES_FOLDER) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for sample in SAMPLES:
         (folder / f"{sample.name}.ncu-rep").write_bytes(sample_bytes(sample))
+    trace.write(folder / f"{TRACED}.sqlite")
 
 
 if __name__ == "__main__":

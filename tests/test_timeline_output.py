@@ -259,6 +259,7 @@ def test_kernel_efficiency_and_busy_share_stand_apart(tmp_path: Path) -> None:
         "GPU busy": ("nsys", "16.7 %"),
         "Profiled time": ("ncu", "100 µs"),
         "Traced time": ("nsys", "100 µs"),
+        "This kernel": ("nsys", "16.7 %"),
     }
     said = "".join(str(next(iter(part.values()))) for part in section["region"])
     assert said.startswith("Region: launch-bound.")

@@ -31,7 +31,7 @@ def demo(
     ncukit demo -o /tmp/demo --open
     """
     from ncukit.api import demo_reports
-    from ncukit.cli.options import diagnosed
+    from ncukit.cli.options import diagnosed, opened_trace
     from ncukit.cli.report import write_page_of
     from ncukit.render.text import show_text
 
@@ -43,7 +43,9 @@ def demo(
     pages = []
     for sample in samples:
         pages.append(output / sample.with_suffix(".html").name)
-        write_page_of(str(sample), pages[-1], None, None, force=True)
+        traced = sample.with_suffix(".sqlite")
+        trace = opened_trace(traced if traced.exists() else None, None, None)
+        write_page_of(str(sample), pages[-1], None, None, force=True, trace=trace)
         print(pages[-1])
     if open_:
         typer.launch(pages[samples.index(first)].resolve().as_uri())

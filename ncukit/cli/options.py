@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -15,6 +16,7 @@ from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile
 
 if TYPE_CHECKING:
     from ncukit.api import Report
+    from ncukit.render.timeline.beside import Beside
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE...", help="Reports (.ncu-rep) or ncu's CSV; - reads stdin.")
@@ -27,6 +29,17 @@ Launches = Annotated[
 KernelName = Annotated[
     str | None, typer.Option("--kernel", "-k", metavar="NAME", help="Only kernels whose name contains NAME.")
 ]
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        "--timeline", "-t", metavar="FILE", help="A trace of the same program: .nsys-rep, .qdrep or .sqlite."
+    ),
+]
+TraceRange = Annotated[
+    str | None,
+    typer.Option("--range", "-r", metavar="NAME", help="Of the trace, only what is inside this NVTX range."),
+]
+Nsys = Annotated[Path | None, typer.Option(metavar="PATH", help="The nsys that exports a .nsys-rep.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing files.")]
 
 
@@ -123,6 +136,24 @@ def diagnosed(file: str, launches: list[int] | None, name: str | None) -> tuple[
 
     diagnoses = [diagnose(kernel) for kernel in chosen(counted(), launches, name)]
     return report.file(total), diagnoses
+
+
+def opened_trace(
+    trace: Path | None, range: str | None, nsys: Path | None, *, force: bool = False
+) -> Beside | None:
+    """Return the trace that goes with the reports, read and judged; None where none was given.
+
+    Raises:
+        UsageError: a range without a trace, a range that does not exist.
+    """
+    if trace is None:
+        if range is not None:
+            raise UsageError("--range is about a trace, and there is none", "add --timeline FILE")
+        return None
+    from ncukit.read.nsys import exporter
+    from ncukit.render.timeline.beside import beside
+
+    return beside(trace, range, export=exporter(nsys), force=force)
 
 
 def check_ids(ids: list[str] | None) -> list[str] | None:

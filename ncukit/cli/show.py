@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from ncukit.cli.options import Files, Json, KernelName, Launches, chosen, diagnosed, each_file, open_report
+from ncukit.cli.options import (
+    Files,
+    Json,
+    KernelName,
+    Launches,
+    Nsys,
+    Trace,
+    TraceRange,
+    chosen,
+    diagnosed,
+    each_file,
+    open_report,
+    opened_trace,
+)
 from ncukit.cli.output import color, encoding, width
 
 
@@ -18,17 +31,23 @@ def register(app: typer.Typer) -> None:
 def show(
     files: Files,
     json: Json = False,
+    timeline: Trace = None,
+    range_: TraceRange = None,
     launches: Launches = None,
     kernel: KernelName = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is folded by default.")] = False,
+    nsys: Nsys = None,
 ) -> None:
     """Show what limits the kernel, the evidence for and against, and the next experiment.
 
     \b
     ncukit show gemm.ncu-rep
     ncukit show gemm.ncu-rep --launch 3
+    ncukit show gemm.ncu-rep --timeline gemm.nsys-rep
     ncukit show gemm.ncu-rep --json | jq '.kernels[0].verdict'
     """
+
+    trace = opened_trace(timeline, range_, nsys)
 
     def as_text(file: str) -> None:
         from ncukit.render.text import show_text
@@ -36,7 +55,13 @@ def show(
         described, diagnoses = diagnosed(file, launches, kernel)
         print(
             show_text(
-                described, diagnoses, color=color(), encoding=encoding(), verbose=verbose, width=width()
+                described,
+                diagnoses,
+                color=color(),
+                encoding=encoding(),
+                verbose=verbose,
+                width=width(),
+                beside=trace,
             )
         )
 
@@ -46,6 +71,16 @@ def show(
         from ncukit.render.json import kernel_text
 
         kernels = chosen(open_report(file).kernels(details=True), launches, kernel)
-        print_report(file, (kernel_text(k, diagnosis=diagnose(k)) for k in kernels))
+        if trace is None:
+            print_report(file, (kernel_text(k, diagnosis=diagnose(k)) for k in kernels))
+            return
+        from ncukit.render.timeline.json import region_data, traced_data
+
+        matcher = trace.matcher
+        texts = (
+            kernel_text(k, diagnosis=diagnose(k), more={"traced": traced_data(matcher.find(k))})
+            for k in kernels
+        )
+        print_report(file, texts, region_data(trace.timeline))
 
     each_file(files, as_json if json else as_text, json=json)

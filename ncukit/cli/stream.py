@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ncukit.render.json import report_text
 
@@ -13,13 +14,13 @@ IN_MEMORY = 32 << 20
 """[byte] of JSON that are kept in memory; more goes through a temporary file."""
 
 
-def print_report(file: str, launches: Iterable[str]) -> None:
+def print_report(file: str, launches: Iterable[str], region: Mapping[str, Any] | None = None) -> None:
     """Print the JSON object of one file as one line.
 
     It is printed when the last launch was read: a file that breaks in the middle prints its error alone.
     """
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as buffer:
-        buffer.writelines(report_text(file, launches))
+        buffer.writelines(report_text(file, launches, region))
         buffer.write("\n")
         buffer.seek(0)
         shutil.copyfileobj(buffer, sys.stdout)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ncukit.cli.options import Force
+from ncukit.cli.options import Force, Nsys
 from ncukit.cli.output import color, encoding, printable, width
 from ncukit.errors import UsageError
 
@@ -40,9 +40,7 @@ def timeline(
         typer.Option("--trace", metavar="PATH", help="Write a trace for Perfetto (.json or .json.gz)."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
-    nsys: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The nsys that exports a .nsys-rep.")
-    ] = None,
+    nsys: Nsys = None,
     force: Force = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show whole tables.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,

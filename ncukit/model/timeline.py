@@ -68,6 +68,24 @@ class DeviceTime:
 
 
 @dataclass(frozen=True)
+class ShapeTime:
+    """Launches of one kernel with one grid, block, registers and shared memory [byte per block].
+
+    ``steady`` is None where all of them were warm-up or autotuning.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    registers: int
+    static_shared: int
+    dynamic_shared: int
+    launches: Spread
+    steady: Spread | None
+    first: int
+    """Start of its first launch [ns], of the first steady one if there is any."""
+
+
+@dataclass(frozen=True)
 class KernelTime:
     """All launches of one kernel in the region; ``steady`` leaves out warm-up and autotuning."""
 
@@ -90,6 +108,28 @@ class KernelTime:
     """Launches left out as autotuning."""
     warmup: int = 0
     """Launches left out as warm-up."""
+    shapes: tuple[ShapeTime, ...] = ()
+    """Its configurations, the longest total first; those that take the least time may be left out."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The traced kernel that a profiled launch belongs to, and what shows it.
+
+    ``shape`` are the traced launches of the same grid and block, None where there is none.  ``by`` names what
+    is equal: "name" or "function name", then "grid and block", "registers".
+    """
+
+    kernel: KernelTime
+    shape: ShapeTime | None
+    by: tuple[str, ...]
+
+    @property
+    def launches(self) -> Spread:
+        """Durations of the traced launches that are nearest: steady ones of the same shape, if there are."""
+        if self.shape is None:
+            return self.kernel.steady
+        return self.shape.steady or self.shape.launches
 
 
 @dataclass(frozen=True)

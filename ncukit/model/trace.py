@@ -75,13 +75,17 @@ class CounterSeries:
 
 @dataclass(frozen=True)
 class TraceFile:
-    """Where a trace came from: ``size`` [byte], the tool that wrote it, the schema of its export."""
+    """Where a trace came from: ``size`` [byte], the tool that wrote it, the schema of its export.
+
+    ``synthetic`` says how a trace was made that nobody recorded; None for a recorded one.
+    """
 
     path: str
     size: int
     format: str
     tool: str | None = None
     schema: str | None = None
+    synthetic: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ what another file is.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,7 +147,9 @@ def _check(path: Path, file: BinaryIO, size: int) -> Container:
         raise ReportFormatError(path, message, AGAIN, code="report-truncated")
     if not head.startswith(MAGIC):
         found = formats.identify(head)
-        raise ReportFormatError(path, f"{path} is {found.what}", found.hint.replace("FILE", str(path)))
+        raise ReportFormatError(
+            path, f"{path} is {found.what}", found.hint.replace("FILE", shlex.quote(str(path)))
+        )
     parts: list[Part] = []
     warnings: list[str] = []
     end = 0

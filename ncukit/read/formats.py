@@ -17,7 +17,11 @@ class Format(NamedTuple):
     offset: int = 0
 
 
-_NSYS = "Give ncukit the .ncu-rep that ncu wrote; a timeline goes with --timeline, beside a report."
+_NSYS = (
+    "See what it says: ncukit timeline FILE; or put it beside a report: ncukit report REPORT.ncu-rep "
+    "--timeline FILE"
+)
+_NSYS_TABLE = "Give the .nsys-rep or its sqlite export to ncukit timeline; a table of nsys stats is not read."
 _UNPACK = "Unpack it first: {0}"
 _NOT_OURS = "Give ncukit the .ncu-rep that `ncu -o NAME` wrote."
 _CSV = "No launch with metrics is in it: give ncukit the .ncu-rep, or what `ncu --page raw --csv` prints."
@@ -70,7 +74,7 @@ TEXT_PARTS = (
         b"==prof==",
     ),
     Format("what ncu printed on the terminal, not the report", _CSV, b"), context 1, stream "),
-    Format("a table of nsys stats", _NSYS, b"total time (ns)"),
+    Format("a table of nsys stats", _NSYS_TABLE, b"total time (ns)"),
 )
 
 

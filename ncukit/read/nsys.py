@@ -6,6 +6,7 @@ The file itself is never changed and nothing is written beside it.
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from pathlib import Path
 from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNotFound
 from ncukit.model.trace import Columns, Gpu, Trace, TraceFile
 from ncukit.read import formats, nsys_events
-from ncukit.read.nsys_schema import Database
+from ncukit.read.nsys_schema import SYNTHETIC, Database
 
 SQLITE = b"SQLite format 3\0"
 REPORT = b"NVIDIA Tegra Profiler Report "
@@ -90,6 +91,7 @@ def read_export(database: Path, named: Path, format: str, *, force: bool = False
 
 def _read(db: Database, named: Path, format: str, force: bool) -> Trace:
     tool, schema = db.check_schema(force)
+    synthetic = db.metadata().get(SYNTHETIC)
     notes: list[str] = []
     names = nsys_events.Names()
     kinds = {kind: nsys_events.rows(db, kind, names, notes) for kind in nsys_events.WHAT}
@@ -99,7 +101,7 @@ def _read(db: Database, named: Path, format: str, force: bool) -> Trace:
         notes.append("the export says no schema version (nsys 2021 or older): read by looking at its columns")
     _to_physical(db, kinds)
     trace = Trace(
-        TraceFile(str(named), named.stat().st_size, format, tool, schema),
+        TraceFile(str(named), named.stat().st_size, format, tool, schema, synthetic),
         kernels=kinds["kernels"],
         copies=kinds["copies"],
         memsets=kinds["memsets"],
@@ -264,14 +266,22 @@ def _head(path: Path) -> bytes:
 def _other(path: Path, head: bytes) -> ReportFormatError:
     """Return the error of a file that is no trace, by what it is."""
     if head.startswith(NCU):
-        what, hint = "a report of Nsight Compute (ncu), not of Nsight Systems", f"Try: ncukit show {path}"
+        what, hint = (
+            "a report of Nsight Compute (ncu), not of Nsight Systems",
+            f"Try: ncukit show {shlex.quote(str(path))}",
+        )
     elif path.suffix == ".qdstrm":
-        what, hint = "a raw recording of nsys that was never imported", f"Import it: QdstrmImporter -i {path}"
+        what, hint = (
+            "a raw recording of nsys that was never imported",
+            f"Import it: QdstrmImporter -i {shlex.quote(str(path))}",
+        )
     else:
         found = formats.identify(head)
         keep = "LFS" in found.what or "compressed" in found.what or "archive" in found.what
         what = found.what.replace("the report itself", "the trace itself")
-        named = found.hint.replace("report.ncu-rep", "report.nsys-rep").replace("FILE", path.name)
+        named = found.hint.replace("report.ncu-rep", "report.nsys-rep").replace(
+            "FILE", shlex.quote(path.name)
+        )
         hint = named if keep else _GIVE
         if "unknown format" in what:
             what = "not a trace of Nsight Systems"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 KNOWN_MAJORS = frozenset({"1", "2", "3"})
 """Major numbers of EXPORT_SCHEMA_VERSION whose layout is known; exports of 2021 and before have none."""
 
+SYNTHETIC = "NCUKIT_SYNTHETIC"
+"""What marks a trace that a program wrote as a sample."""
+
 _MARKS = re.compile(
     r"(CUPTI_ACTIVITY_KIND|NVTX|TARGET_INFO|META_DATA|OSRT|GPU_METRICS|CUDA)_\w+|EXPORT_META_DATA|ANALYSIS_DETAILS"
 )
@@ -137,7 +140,7 @@ class Database:
         for base in ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE"):
             table = self.table(base)
             if table is not None and self.has(table, "name", "value"):
-                keys = ("EXPORT_PRODUCT_%", "EXPORT_SCHEMA_%", "%COLLECT_CUDA%")
+                keys = ("EXPORT_PRODUCT_%", "EXPORT_SCHEMA_%", "%COLLECT_CUDA%", SYNTHETIC)
                 where = " OR ".join(["name LIKE ?"] * len(keys))
                 found.update(self.query(f"SELECT name, value FROM {_quoted(table)} WHERE {where}", keys))
         return found

@@ -21,13 +21,16 @@ SCHEMA = "ncukit.kernel/1"
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
 
 
-def report_text(file: str, launches: Iterable[str]) -> Iterator[str]:
+def report_text(file: str, launches: Iterable[str], region: Mapping[str, Any] | None = None) -> Iterator[str]:
     """Yield the JSON of one report in pieces: one line in all, from the JSON of its launches.
+
+    ``region`` is what a trace beside it says (`ncukit.render.timeline.json.region_data`).
 
     >>> "".join(report_text("a.ncu-rep", ["{}", "{}"]))
     '{"schema": "ncukit.kernel/1", "file": "a.ncu-rep", "kernels": [{}, {}]}'
     """
-    yield f'{{"schema": "{SCHEMA}", "file": {_encode(file)}, "kernels": ['
+    around = f', "region": {_encode(region)}' if region is not None else ""
+    yield f'{{"schema": "{SCHEMA}", "file": {_encode(file)}{around}, "kernels": ['
     separator = ""
     for launch in launches:
         yield separator + launch
@@ -35,8 +38,16 @@ def report_text(file: str, launches: Iterable[str]) -> Iterator[str]:
     yield "]}"
 
 
-def kernel_text(kernel: Kernel, ids: Iterable[str] | None = None, diagnosis: Diagnosis | None = None) -> str:
-    """Return the JSON of one launch; ``ids`` chooses metrics, ``diagnosis`` adds what was concluded."""
+def kernel_text(
+    kernel: Kernel,
+    ids: Iterable[str] | None = None,
+    diagnosis: Diagnosis | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the JSON of one launch; ``ids`` chooses metrics, ``diagnosis`` adds what was concluded.
+
+    ``more`` are further keys.
+    """
     head = {
         "index": kernel.index,
         "name": kernel.name,
@@ -50,6 +61,8 @@ def kernel_text(kernel: Kernel, ids: Iterable[str] | None = None, diagnosis: Dia
     text = f'{_encode(head)[:-1]}, "metrics": {{{metrics}}}'
     if diagnosis is not None:
         text += ", " + _encode(diagnosis_data(diagnosis))[1:-1]
+    if more:
+        text += ", " + _encode(more)[1:-1]
     return text + "}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ncukit.diagnose.timeline.words import faster
 from ncukit.model.finding import Experiment
 
 AGAIN = (
@@ -88,11 +89,7 @@ def experiment(cls: str, share: float, bound: float | None, facts: Mapping[str, 
     if words is None:
         return None
     said = {key: text.format(share=share, **facts) for key, text in words.items()}
-    most = (
-        ""
-        if bound is None
-        else f"at most {bound:.2f} times as fast, if all of it goes and nothing else gets worse"
-    )
+    most = "" if bound is None else f"{faster(bound)}, if all of it goes and nothing else gets worse"
     if cls == "kernel-bound":
         most = f"{facts['kernel_bound']} if it took no time"
     return Experiment(title=TITLES[cls], expect=most, run=AGAIN if cls != "kernel-bound" else (), **said)

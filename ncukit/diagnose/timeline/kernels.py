@@ -8,7 +8,7 @@ from ncukit.diagnose.timeline.intervals import lengths_by
 from ncukit.diagnose.timeline.names import kernel_kind
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.diagnose.timeline.statistics import spread, spreads_by
-from ncukit.model.timeline import KernelTime
+from ncukit.model.timeline import KernelTime, ShapeTime
 from ncukit.model.trace import UNKNOWN, Columns, Trace
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ WARM = 1.05
 """A first launch this much slower than the median of the later half is warm-up (clocks, caches, loading)."""
 RANKED = 2000
 """Kernels beyond this many, by total time, get no steady statistics of their own."""
+SHAPES = 500
+"""Configurations of one kernel that are told apart, by total time."""
 
 
 def ranking(scope: Scope, main: int | None) -> tuple[KernelTime, ...]:
@@ -53,6 +55,7 @@ def ranking(scope: Scope, main: int | None) -> tuple[KernelTime, ...]:
     for i, (name, launches) in enumerate(sorted(all_launches.items(), key=lambda item: -item[1].total)):
         group = groups[name]
         kept, tuning, warmup = steady(config[group], duration[group]) if i < RANKED else (None, 0, 0)
+        shapes, configured = _shapes(rows, config, group, kept)
         text = _text(trace, name)
         own = int(busy.get(name, 0))
         found.append(
@@ -65,13 +68,49 @@ def ranking(scope: Scope, main: int | None) -> tuple[KernelTime, ...]:
                 busy=own,
                 share=100 * own / window if window else 0.0,
                 bound=window / (window - own) if own < window else None,
-                configurations=len(np.unique(config[group])),
+                configurations=configured,
                 other_threads=int(others[group].sum()),
                 tuning=tuning,
                 warmup=warmup,
+                shapes=shapes,
             )
         )
     return tuple(found)
+
+
+def _shapes(rows: Columns, config: Ints, group: Ints, kept: Mask | None) -> tuple[tuple[ShapeTime, ...], int]:
+    """Return the configurations of the kernel with the launches ``group``, and how many it has in all."""
+    import numpy as np
+
+    if kept is None:
+        return (), len(np.unique(config[group]))
+    _, code = np.unique(config[group], return_inverse=True)
+    duration = rows.duration[group]
+    total = np.bincount(code, weights=duration)
+    most = np.argsort(-total, kind="stable")[:SHAPES]
+    chosen = np.isin(code, most) if len(total) > SHAPES else np.ones(len(code), np.bool_)
+    every = spreads_by(code[chosen], duration[chosen])
+    steadily = spreads_by(code[chosen & kept], duration[chosen & kept])
+    order = np.lexsort((rows["start"][group], ~kept, code))
+    first = group[order[np.searchsorted(code[order], np.arange(len(total)))]]
+    columns = {name: rows[name][first].tolist() for name in (*CONFIGURATION, "start")}
+    found = []
+    for i in most.tolist():
+        x, y, z, *rest = (columns[name][i] for name in CONFIGURATION)
+        a, b, c, registers, static, dynamic = rest
+        found.append(
+            ShapeTime(
+                (x, y, z),
+                (a, b, c),
+                registers,
+                static,
+                dynamic,
+                every[i],
+                steadily.get(i),
+                columns["start"][i],
+            )
+        )
+    return tuple(found), len(total)
 
 
 def steady(config: Ints, duration: Ints) -> tuple[Mask, int, int]:

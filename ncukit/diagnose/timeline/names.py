@@ -8,7 +8,7 @@ from ncukit.model.timeline import KernelKind
 
 COLLECTIVE = re.compile(
     r"\bnccl|rccl|mscclpp|nvshmem|userbuffers|deep_ep|cross_device_reduce|multimem_(all|red)"
-    r"|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all",
+    r"|(?<!block)(?<!block_)(?<!warp)(?<!warp_)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all",
     re.IGNORECASE,
 )
 HELPER = re.compile(
@@ -39,6 +39,8 @@ def kernel_kind(name: str) -> KernelKind:
 
     >>> kernel_kind("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096>)")
     'collective'
+    >>> kernel_kind("block_all_reduce_sum_f32(float*, float*, int)")
+    'compute'
     """
     if COLLECTIVE.search(name):
         return "collective"

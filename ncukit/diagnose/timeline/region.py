@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ncukit.diagnose.timeline.causes import Causes
 from ncukit.diagnose.timeline.experiments import experiment
+from ncukit.diagnose.timeline.words import faster
 from ncukit.model.finding import Confidence, Evidence
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, LaunchTime, Region
 
@@ -80,7 +81,7 @@ def classify(facts: Facts) -> Region:
     copy = facts.copies[0] if facts.copies else None
     words = {
         "kernel": top.short if top else "the graph's kernels",
-        "kernel_bound": f"at most {top.bound:.2f} times as fast" if top and top.bound else "without bound",
+        "kernel_bound": faster(top.bound) if top else "faster by an unknown amount",
         "fix": (copy.fix[0].upper() + copy.fix[1:])
         if copy
         else "Do not clear memory that is overwritten anyway",

@@ -6,12 +6,16 @@ Words, numbers and their order come from `ncukit.render.view`, as on the page; h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render.text.catalog import catalog_text
 from ncukit.render.text.launch import launch_lines
 from ncukit.render.text.metrics import metrics_text
 from ncukit.render.text.terminal import Terminal
+
+if TYPE_CHECKING:
+    from ncukit.render.timeline.beside import Beside
 
 __all__ = ["catalog_text", "metrics_text", "show_text"]
 
@@ -24,17 +28,18 @@ def show_text(
     encoding: str,
     verbose: bool = False,
     width: int = 80,
+    beside: Beside | None = None,
 ) -> str:
     """Return what a terminal of ``width`` columns shows of ``file``: one launch in full, or all as a table.
 
     ``color`` marks class and limiter; characters that ``encoding`` lacks are spelled in ASCII; ``verbose``
-    unfolds rules, checks and reasons.  No newline at the end.
+    unfolds rules, checks and reasons; ``beside`` is a trace of the same program.  No newline at the end.
     """
     terminal = Terminal(width, encoding, color)
     if len(diagnoses) == 1:
-        lines = launch_lines(terminal, file, diagnoses[0], verbose=verbose)
+        lines = launch_lines(terminal, file, diagnoses[0], verbose=verbose, beside=beside)
     else:
         from ncukit.render.text.many import many_lines
 
-        lines = many_lines(terminal, file, diagnoses, verbose=verbose)
+        lines = many_lines(terminal, file, diagnoses, verbose=verbose, beside=beside)
     return terminal.page(lines)

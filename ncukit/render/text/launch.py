@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
@@ -13,20 +14,33 @@ from ncukit.render.text import sections, verdict
 from ncukit.render.text.parts import flat, number, shell
 from ncukit.render.text.terminal import Terminal, pad
 from ncukit.render.view import head
-from ncukit.render.view.quality import quality
+from ncukit.render.view.quality import LACKS, quality
+
+if TYPE_CHECKING:
+    from ncukit.render.timeline.beside import Beside
 
 SIGNS = {"ok": "", "warn": "!", "no": "-", "bad": "!!"}
 
 
-def launch_lines(t: Terminal, file: ReportFile, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
-    """Return everything about one launch, in the order in which it is read."""
+def launch_lines(
+    t: Terminal, file: ReportFile, diagnosis: Diagnosis, *, verbose: bool, beside: Beside | None = None
+) -> list[str]:
+    """Return everything about one launch, in the order in which it is read; ``beside`` is a trace."""
     cells = Cells(diagnosis.kernel, Tips())
     lines = title(t, file, cells, verbose=verbose)
+    lacks: Sequence[str] = LACKS
+    region: list[str] = []
+    if beside is not None:
+        from ncukit.render.text.region import region_of_launch
+
+        lacks, region = LACKS[:1], region_of_launch(t, beside, diagnosis.kernel, verbose=verbose)
+    facts = quality(cells, file)["facts"]
     failed = diagnosis.kernel.failed or diagnosis.verdict.cls == "failed"
-    blocks = [verdict.failure(t, cells, diagnosis)] if failed else [
+    blocks = [verdict.failure(t, cells, diagnosis), region] if failed else [
         verdict.verdict(t, cells, diagnosis),
         verdict.experiment(t, diagnosis),
-        trust(t, quality(cells, file)["facts"], file, diagnosis.kernel, verbose=verbose),
+        region,
+        trust(t, facts, file, diagnosis.kernel, verbose=verbose, lacks=lacks),
         sections.roofline(t, cells, diagnosis, verbose=verbose),
         sections.stalls(t, cells, diagnosis, verbose=verbose),
         sections.findings(t, cells, diagnosis, verbose=verbose),
@@ -79,9 +93,18 @@ def hint(t: Terminal, command: str, words: str) -> list[str]:
 
 
 def trust(
-    t: Terminal, facts: list[dict[str, Any]], file: ReportFile, kernel: Kernel, *, verbose: bool
+    t: Terminal,
+    facts: list[dict[str, Any]],
+    file: ReportFile,
+    kernel: Kernel,
+    *,
+    verbose: bool,
+    lacks: Sequence[str] = LACKS,
 ) -> list[str]:
-    """Return what to trust: what is in order on one line, then the cautions, then what is missing."""
+    """Return what to trust: what is in order on one line, then the cautions, then what is missing.
+
+    ``lacks`` is what is missing beside the counters.
+    """
     facts = t.tree(facts)
     fine = [fact["name"].lower() for fact in facts if fact["status"] == "ok"]
     words = f"ok: {', '.join(fine)}" if fine else "nothing is beyond doubt"
@@ -91,9 +114,9 @@ def trust(
         text = flat(fact["text"]) if fact["status"] == "no" else f"{word}. {flat(fact['text'])}"
         first = f"  {SIGNS[fact['status']]:2} {pad(fact['name'].lower(), 12)}  "
         lines += t.wrap(text, first=first, indent=" " * len(first))
-    words = "clean time, timeline" + ("" if verbose else " (--verbose: the commands)")
+    words = ", ".join(lacks) + ("" if verbose else " (--verbose: the commands)")
     lines += t.wrap(words, first=f"  -  {pad('missing', 12)}  ", indent=" " * 19)
     if verbose:
-        for run in (collect(kernel), *timeline(file.path)):
+        for run in (collect(kernel), *(timeline(file.path) if "timeline" in lacks else ())):
             lines += shell(t, run, " " * 5)
     return lines

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 from statistics import median
+from typing import TYPE_CHECKING
 
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import numbers
@@ -18,9 +19,13 @@ from ncukit.render.text.terminal import Terminal, columns, pad
 from ncukit.render.text.verdict import glance, heading, lacking
 from ncukit.render.view import head, overall
 from ncukit.render.view.groups import Group, Launch, by_kernel, by_verdict, share
+from ncukit.render.view.quality import LACKS
 from ncukit.render.view.verdict import evidence_cell
 from ncukit.render.view.verdict import glance as bars
 from ncukit.render.words import plural, signature
+
+if TYPE_CHECKING:
+    from ncukit.render.timeline.beside import Beside
 
 ROWS = 20
 """Rows of the table unless everything is asked for."""
@@ -32,7 +37,14 @@ _WORD = re.compile(r"\w*$")
 """The last, perhaps incomplete, word."""
 
 
-def many_lines(t: Terminal, file: ReportFile, diagnoses: Sequence[Diagnosis], *, verbose: bool) -> list[str]:
+def many_lines(
+    t: Terminal,
+    file: ReportFile,
+    diagnoses: Sequence[Diagnosis],
+    *,
+    verbose: bool,
+    beside: Beside | None = None,
+) -> list[str]:
     """Return the table, the verdict for the whole file, the longest launch in short, and what to trust."""
     if not diagnoses:
         return ["no launch"]
@@ -41,12 +53,20 @@ def many_lines(t: Terminal, file: ReportFile, diagnoses: Sequence[Diagnosis], *,
     kernels = by_kernel(launches)
     rows = kernels if len(kernels) < len(launches) else [Group((launch,)) for launch in _by_time(launches)]
     longest = _by_time(launches)[0]
+    lacks: Sequence[str] = LACKS
+    region: list[str] = []
+    if beside is not None:
+        from ncukit.render.text.region import region_of_launches
+
+        lacks, region = LACKS[:1], region_of_launches(t, beside, launches, verbose=verbose)
+    facts, kernel = overall.quality(launches, file)["facts"], longest.cells.kernel
     blocks = [
         _title(t, file, launches, len(kernels)),
         _table(t, launches, rows, verbose=verbose),
         _verdict(t, launches),
         _longest(t, longest),
-        trust(t, overall.quality(launches, file)["facts"], file, longest.cells.kernel, verbose=verbose),
+        *([region] if region else []),
+        trust(t, facts, file, kernel, verbose=verbose, lacks=lacks),
         _hints(t, file, longest),
     ]
     return [text for n, block in enumerate(blocks) for text in (["", *block] if n else block)]

@@ -36,13 +36,14 @@ def write_timeline(
         lanes,
         choice,
         why_not,
-        sha256=_sha256(timeline.file.path),
+        sha256=sha256_of(timeline.file.path),
         generated=generated,
         command=command,
     )
     return write_page(path, view, force=force)
 
 
-def _sha256(path: str) -> str:
+def sha256_of(path: str | Path) -> str:
+    """Return the SHA-256 of the file at ``path``."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,6 +13,7 @@ from ncukit.model.timeline import (
     DeviceTime,
     KernelTime,
     LaunchChoice,
+    Match,
     RangeTime,
     Region,
     Spread,
@@ -71,6 +72,36 @@ def timeline_data(
         "launch": None if choice is None else _choice(choice),
         "launch_reason": why_not or None,
         "notes": list(t.notes),
+    }
+
+
+def region_data(timeline: Timeline) -> dict[str, Any]:
+    """Return the region of a trace as JSON data, for beside the launches of a report."""
+    main = next(d for d in timeline.devices if d.id == timeline.main_device)
+    return {
+        "file": timeline.file.path,
+        "range": timeline.range,
+        "span": _s(main.span),
+        "busy": _s(main.busy),
+        "kernel_total": _s(timeline.kernel_total),
+        **_region(timeline.region),
+    }
+
+
+def traced_data(match: Match | None) -> dict[str, Any] | None:
+    """Return the traced kernel of a launch as JSON data; None where the trace does not hold it."""
+    if match is None:
+        return None
+    kernel = match.kernel
+    return {
+        "name": kernel.name,
+        "matched_by": list(match.by),
+        "n": kernel.launches.n,
+        "total": _s(kernel.launches.total),
+        "share": kernel.share,
+        "max_speedup": kernel.bound,
+        "same_shape": None if match.shape is None else match.shape.launches.n,
+        "launch": _spread(match.launches),
     }
 
 

@@ -76,6 +76,11 @@ def strip(scope: Scope, device: int, *, around: int | None = None, items: int = 
     return found | {"names": list(names)}
 
 
+def label(name: str) -> str:
+    """Return a name as the items of the strip carry it."""
+    return shorten(name, NAME)
+
+
 def _detail(scope: Scope, device: int, low: int, high: int, around: int | None) -> tuple[int, int]:
     """Return the part of the window with `DETAIL` kernels around a time."""
     import numpy as np
@@ -115,7 +120,7 @@ def _lane(
     order = np.argsort(start, kind="stable")
     start, end = start[order], end[order]
     naming = "short" if "short" in rows else "name"
-    label = rows[naming][order] if naming in rows else np.full(len(rows), UNKNOWN, np.int64)
+    name = rows[naming][order] if naming in rows else np.full(len(rows), UNKNOWN, np.int64)
     group, resolution, steps = np.arange(len(start)), 0, budget * _FINEST
     while len(start) and int(group[-1]) + 1 > budget:
         resolution = max(1, (high - low) // steps)
@@ -124,8 +129,9 @@ def _lane(
     items: list[int] = []
     for s, e, i, n, busy in zip(*(a.tolist() for a in _merged(start, end, group)), strict=True):
         text = source.name
-        if label[i] != UNKNOWN:
-            text = shorten(plain_call(scope.trace.names[int(label[i])]), NAME)
+        if name[i] != UNKNOWN:
+            spelled = scope.trace.names[int(name[i])]
+            text = label(plain_call(spelled) if source.kind in ("launch", "wait") else spelled)
         items += [s + low - zero, e - s, names.setdefault(text, len(names)), n, busy]
     return {"name": source.name, "kind": source.kind, "resolution": resolution, "items": items}
 

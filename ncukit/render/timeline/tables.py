@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit.diagnose.timeline.words import times
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, RangeTime, Spread, Timeline
 from ncukit.render import numbers
 from ncukit.render.cells import plain
@@ -107,7 +108,7 @@ def kernels(found: Sequence[KernelTime], figures: Figures) -> list[dict[str, Any
                 "median": figures.time(f"k{i}m", k.steady.median, f"Median of {k.steady.n:,} steady ones"),
                 "range": numbers.span(k.launches.min / 1e9, k.launches.max / 1e9, "s"),
                 "spread": figures.time(f"k{i}i", k.steady.iqr, "Distance of the quartiles"),
-                "bound": numbers.MISSING if k.bound is None else f"{k.bound:.2f} ×",
+                "bound": numbers.MISSING if k.bound is None else f"{times(k.bound)} ×",
                 "threads": f"{k.other_threads:,}" if k.other_threads else "",
             }
         )

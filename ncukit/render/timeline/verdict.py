@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncukit.diagnose.timeline.region import CAUSE_WORDS
+from ncukit.diagnose.timeline.words import faster
 from ncukit.model import Evidence
 from ncukit.model.timeline import LaunchChoice, Timeline
 from ncukit.render.commands import PROGRAM
@@ -79,7 +80,7 @@ def _deck(timeline: Timeline, figures: Figures) -> Line:
         ". ",
     ]
     if timeline.region.bound is not None:
-        parts_.append(f"Without the limit the region would be at most {timeline.region.bound:.2f} × as fast.")
+        parts_.append(f"Without the limit the region would be {faster(timeline.region.bound)}.")
     return line(*parts_)
 
 

@@ -19,6 +19,7 @@ from ncukit.render.words import cleaned, plural
 NOT_A_BENCHMARK = (
     "Times are from a run under nsys, which slows every CUDA call: trust shares, not milliseconds."
 )
+SYNTHETIC = "These events were written by a program to show the page; no GPU was traced. "
 NO_NETWORK = "Copies over the network (InfiniBand, RoCE) are not seen here: nsys records them elsewhere."
 
 
@@ -43,7 +44,7 @@ def page_view(
         **parts(timeline, figures, choice, why_not),
         "strip": strip,
         "provenance": _provenance(timeline, sha256, generated, command),
-        "synthetic": [],
+        "synthetic": line(SYNTHETIC, timeline.file.synthetic) if timeline.file.synthetic else [],
         "warnings": [],
         "footer": NOT_A_BENCHMARK,
         "figures": {},
