@@ -18,6 +18,9 @@ from ncukit.errors import UsageError
 SAVE_EVERY = 5.0
 """[s] between two saves of the state: what a killed build has to do again."""
 
+RETRIED = ("reader-crashed", "report-not-found", "internal")
+"""Errors that may not lie in the content of a report: it is read again each time."""
+
 Progress = Callable[[int, int, str], None]
 """Called with (reports done, reports to read, file just done)."""
 
@@ -112,7 +115,8 @@ def plan(
         entry = state.files.get(path)
         whole = entry is not None and all((folder / part).is_file() for part in entry.parts)
         found = _stat(path)
-        known = entry if whole and not force and not stale else None
+        again = entry is not None and entry.error is not None and entry.error["code"] in RETRIED
+        known = entry if whole and not force and not stale and not again else None
         if known is not None and found is not None and known.same_file(found):
             unchanged.append(path)
             continue

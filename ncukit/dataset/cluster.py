@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from ncukit.errors import NcukitError
 
-TRIES = 3
-"""Workers that may die of one task before it is given up."""
 _PATIENCE = "30s"
 
 T = TypeVar("T")
@@ -20,7 +18,7 @@ def run(work: Callable[[T], R], tasks: Sequence[T], address: str, lost: Callable
     """Yield ``work(task)`` of every task, in the order in which they end.
 
     A task whose worker dies is done again elsewhere; ``lost(task, how)`` is the result of one that took
-    `TRIES` workers with it.
+    as many workers with it as Dask allows.
 
     Raises:
         NcukitError: Dask is not installed, nothing answers at ``address``, or its workers lack ncukit.
@@ -37,9 +35,9 @@ def run(work: Callable[[T], R], tasks: Sequence[T], address: str, lost: Callable
             f"no Dask scheduler answers at {address}: {error}", "start one with: dask scheduler"
         ) from error
     with client:
-        futures = {client.submit(work, task, pure=False, retries=TRIES): task for task in tasks}
+        futures = {client.submit(work, task, pure=False): task for task in tasks}
         try:
-            for future in distributed.as_completed(futures):
+            for future in distributed.as_completed(futures, loop=client.loop):
                 try:
                     yield future.result()
                 except distributed.KilledWorker:

@@ -101,7 +101,7 @@ def part_name(path: str) -> str:
     """Return the name of the part files of the report at ``path``: the same for the same path.
 
     >>> part_name("/runs/a b.ncu-rep")
-    'a_b-9302acd8cb67.parquet'
+    'a_b-44ca9e4aac7b.parquet'
     """
     stem = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "_" for c in Path(path).stem)
     return (

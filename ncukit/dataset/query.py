@@ -41,7 +41,8 @@ def query(folder: str | os.PathLike[str], sql: str) -> Answer:
             connection.register(name, _table(home / file))
         try:
             found = connection.execute(sql)
-            if (described := found.description) is None:
+            described = None if found is None else found.description
+            if described is None:
                 raise UsageError("the SQL asks for nothing", 'for example: "SELECT count(*) FROM launches"')
             return Answer(
                 tuple(column[0] for column in described),

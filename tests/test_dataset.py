@@ -1,0 +1,695 @@
+"""Many reports as one Parquet dataset: one schema, brought up to date in steps, no bad file stops it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+import typer
+
+from ncukit import cli, demo_reports
+from ncukit.api import build_dataset, query_dataset, read
+from ncukit.catalog import load
+from ncukit.dataset import build, parts, query, state, workers
+from ncukit.dataset.rows import kernel_of
+from ncukit.dataset.schema import schema
+from ncukit.errors import NcukitError, ReportNotFound, UsageError
+from ncukit.roofline import place
+from tests.conftest import CHECKOUT, no_shared, reports
+from tests.ncurep import Device, Launch, write_report
+
+SAMPLES = {path.stem: path for path in demo_reports()}
+BROKEN = b"hello, this is no report\n" * 40
+
+
+def dataset(folder: Path) -> Any:
+    """Return the dataset as any program would open it."""
+    return pyarrow.dataset.dataset(folder, partitioning="hive")
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = dataset(folder).to_table().to_pylist()
+    return sorted(found, key=lambda row: (row["file"], row["index"]))
+
+
+def report(path: Path, *names: str, duration: float = 1000.0, gpu: str = "NVIDIA A40") -> Path:
+    """Write a small report: one launch a name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    metrics = {"gpu__time_duration.sum": duration}
+    return write_report(
+        path, [Launch(f"{name}(int)", metrics=metrics) for name in names], Device(gpu, (8, 6))
+    )
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder with three reports of two GPUs, five launches."""
+    report(tmp_path / "runs" / "a.ncu-rep", "copy", "copy")
+    report(tmp_path / "runs" / "deep" / "b.ncu-rep", "gemm", "copy", duration=5000.0)
+    report(tmp_path / "runs" / "deep" / "er" / "c.ncu-rep", "gemm", gpu="NVIDIA H100 80GB HBM3")
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    return tmp_path / "fleet"
+
+
+def make(runs: Path, fleet: Path, **options: Any) -> build.Built:
+    return build_dataset(runs, fleet, **{"workers": 1, **options})
+
+
+# Rows and schema
+
+
+def test_any_program_finds_launches_only_with_the_one_schema(runs: Path, fleet: Path) -> None:
+    (runs / "bad.ncu-rep").write_bytes(BROKEN)
+    make(runs, fleet)
+    found = dataset(fleet)
+    assert found.schema.equals(schema())
+    assert found.count_rows() == 5
+    assert {"_errors.parquet", "_metrics.parquet", "_state.json"} < set(os.listdir(fleet))
+    assert sorted(path.name for path in fleet.glob("gpu=*")) == [
+        "gpu=NVIDIA%20A40",
+        "gpu=NVIDIA%20H100%2080GB%20HBM3",
+    ]
+    assert {row["gpu"] for row in rows(fleet)} == {"NVIDIA A40", "NVIDIA H100 80GB HBM3"}
+
+
+def test_the_schema_holds_every_metric_even_where_no_report_has_it(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    table = dataset(fleet).to_table()
+    assert set(load().metrics) < set(table.schema.names)
+    assert table["dram_bytes"].null_count == 5
+    assert str(table.schema.field("dram_bytes").type) == "double"
+    assert str(table.schema.field("occupancy_limiter").type) == "string"
+
+
+def test_a_row_says_what_was_launched_where(runs: Path, fleet: Path) -> None:
+    make([str(runs / "deep" / "b.ncu-rep")], fleet)  # type: ignore[arg-type]
+    gemm, copy = rows(fleet)
+    assert (gemm["name"], gemm["demangled"], gemm["index"]) == ("gemm", "gemm(int)", 0)
+    assert (copy["name"], copy["index"]) == ("copy", 1)
+    assert gemm["file"] == str(runs / "deep" / "b.ncu-rep")
+    assert gemm["sha256"] == read(gemm["file"]).file().sha256
+    assert (gemm["cc"], gemm["grid"], gemm["block"]) == ("8.6", "1 x 1 x 1", "32 x 1 x 1")
+    assert gemm["failed"] is None
+    assert gemm["synthetic"] is False
+    assert gemm["kernel_duration"] == 5e-6
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_values_doubts_and_verdict_are_those_of_the_report(sample: str, fleet: Path) -> None:
+    build_dataset(SAMPLES[sample], fleet, workers=1)
+    for row, diagnosis in zip(rows(fleet), read(SAMPLES[sample]).diagnoses(), strict=True):
+        kernel, verdict = diagnosis.kernel, diagnosis.verdict
+        assert row["synthetic"] is True
+        assert row["nvtx"] == list(kernel.raw.nvtx)
+        assert (row["class"], row["limiter"]) == (verdict.cls, verdict.limiter)
+        assert (row["confidence"], row["claim"]) == (verdict.confidence, verdict.claim)
+        for id, value in kernel.metrics.items():
+            assert row[id] == value.value, id
+            assert (id in row["estimates"]) == (value.quality == "estimate"), id
+        reasons = dict(row["reasons"])
+        for id, value in kernel.metrics.items():
+            if value.known:
+                assert reasons.get(id) == value.reason, id
+
+
+def test_what_a_ratio_over_nothing_lacks_is_in_the_row(fleet: Path) -> None:
+    build_dataset(SAMPLES["copy-dram"], fleet, workers=1)
+    kernel = next(read(SAMPLES["copy-dram"]).kernels())
+    undefined = {id: v.reason for id, v in kernel.metrics.items() if (v.reason or "").startswith("undefined")}
+    assert undefined
+    assert undefined.items() <= dict(rows(fleet)[0]["reasons"]).items()
+
+
+def test_a_row_gives_the_launch_back_as_far_as_the_roofline_needs_it(fleet: Path) -> None:
+    build_dataset(SAMPLES["gemm-tensor"], fleet, workers=1)
+    kernel = kernel_of(rows(fleet)[0])
+    (original, *_) = read(SAMPLES["gemm-tensor"]).diagnoses()
+    assert kernel.name == original.kernel.name
+    points = {(p.precision, p.level): (p.intensity, p.achieved, p.attainable) for p in place(kernel).points}
+    assert points == {
+        (p.precision, p.level): (p.intensity, p.achieved, p.attainable) for p in original.roofline.points
+    }
+
+
+def test_a_failed_launch_is_a_row_with_its_reason_and_no_counters(tmp_path: Path, fleet: Path) -> None:
+    launch = Launch("k()", metrics={"gpu__time_duration.sum": 5.0, "profiler__replayer_passes": 0})
+    build_dataset(write_report(tmp_path / "a.ncu-rep", [launch]), fleet, workers=1)
+    (row,) = rows(fleet)
+    assert row["class"] == "failed"
+    assert "zero replay passes" in row["failed"]
+    assert row["kernel_duration"] is None
+    assert row["grid_size"] == 1
+
+
+def test_launches_of_two_gpus_in_one_report_part(tmp_path: Path, fleet: Path) -> None:
+    other = {"device__attribute_display_name": "NVIDIA A100"}
+    launches = [Launch("a()"), Launch("b()", metrics=other), Launch("c()")]
+    build_dataset(write_report(tmp_path / "a.ncu-rep", launches), fleet, workers=1)
+    assert {row["name"]: row["gpu"] for row in rows(fleet)} == {
+        "a": "NVIDIA Test GPU",
+        "b": "NVIDIA A100",
+        "c": "NVIDIA Test GPU",
+    }
+
+
+def test_a_gpu_without_a_name_is_null(tmp_path: Path, fleet: Path) -> None:
+    launch = Launch("a()", metrics={"device__attribute_display_name": None})
+    build_dataset(
+        [write_report(tmp_path / "a.ncu-rep", [launch]), report(tmp_path / "b.ncu-rep", "b")],
+        fleet,
+        workers=1,
+    )
+    assert {row["name"]: row["gpu"] for row in rows(fleet)} == {"a": None, "b": "NVIDIA A40"}
+
+
+def test_a_long_report_is_written_in_row_groups(tmp_path: Path, fleet: Path) -> None:
+    count = 2 * parts.ROWS + 1
+    build_dataset(report(tmp_path / "a.ncu-rep", *["k"] * count), fleet, workers=1)
+    (file,) = fleet.glob("gpu=*/*.parquet")
+    assert pyarrow.parquet.ParquetFile(file).metadata.num_row_groups == 3
+    assert [row["index"] for row in rows(fleet)] == list(range(count))
+
+
+def test_what_the_columns_mean_is_beside_them(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    table = {row["id"]: row for row in pyarrow.parquet.read_table(fleet / "_metrics.parquet").to_pylist()}
+    assert list(table) == list(load().metrics)
+    assert table["dram_bytes"]["unit"] == "byte"
+    assert table["dram_bytes"]["meaning"] == load().metrics["dram_bytes"].meaning
+
+
+# In steps
+
+
+def test_the_second_time_nothing_is_read(runs: Path, fleet: Path) -> None:
+    first = make(runs, fleet)
+    assert (first.read, first.unchanged, first.reports, first.launches) == (3, 0, 3, 5)
+    files = {path: path.stat().st_mtime_ns for path in fleet.glob("gpu=*/*")}
+    again = make(runs, fleet, progress=lambda *_: pytest.fail("a report was read"))
+    assert (again.read, again.unchanged, again.reports, again.launches) == (0, 3, 3, 5)
+    assert {path: path.stat().st_mtime_ns for path in fleet.glob("gpu=*/*")} == files
+
+
+def test_a_relative_name_and_another_folder_mean_the_same_report(
+    runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(runs, fleet)
+    monkeypatch.chdir(runs)
+    assert build_dataset("deep/../**/*.ncu-rep", fleet, workers=1).read == 0
+
+
+def test_a_changed_report_replaces_its_rows(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    report(runs / "a.ncu-rep", "new", gpu="NVIDIA H100 80GB HBM3")
+    done = make(runs, fleet)
+    assert (done.read, done.unchanged, done.launches) == (1, 2, 4)
+    assert [row["name"] for row in rows(fleet) if row["file"].endswith("a.ncu-rep")] == ["new"]
+
+
+def test_a_report_that_was_only_touched_is_not_read(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    os.utime(runs / "a.ncu-rep", (1, 1))
+    before = {path: path.stat().st_mtime_ns for path in fleet.glob("gpu=*/*")}
+    assert (make(runs, fleet).read, make(runs, fleet).unchanged) == (0, 3)
+    assert {path: path.stat().st_mtime_ns for path in fleet.glob("gpu=*/*")} == before
+
+
+def test_a_report_of_the_same_size_and_time_but_other_content_is_read_when_forced(
+    runs: Path, fleet: Path
+) -> None:
+    make(runs, fleet)
+    assert make(runs, fleet, force=True).read == 3
+
+
+def test_rows_of_a_report_that_is_gone_go_unless_they_are_kept(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    (runs / "a.ncu-rep").unlink()
+    kept = make(runs, fleet, keep=True)
+    assert (kept.removed, kept.reports, len(rows(fleet))) == (0, 3, 5)
+    done = make(runs, fleet)
+    assert (done.removed, done.reports, len(rows(fleet))) == (1, 2, 3)
+
+
+def test_reports_that_are_not_named_stay(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    done = make(runs / "deep", fleet)
+    assert (done.reports, done.removed, len(rows(fleet))) == (3, 0, 5)
+
+
+def test_the_last_launch_of_a_gpu_takes_its_partition_with_it(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    (runs / "deep" / "er" / "c.ncu-rep").unlink()
+    make(runs, fleet)
+    assert [path.name for path in fleet.glob("gpu=*")] == ["gpu=NVIDIA%20A40"]
+
+
+def test_a_part_that_was_deleted_is_written_again(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    next(fleet.glob("gpu=NVIDIA%20H100*/*.parquet")).unlink()
+    assert make(runs, fleet).read == 1
+    assert len(rows(fleet)) == 5
+
+
+def test_rows_of_another_version_are_all_computed_again(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    file = fleet / state.NAME
+    file.write_text(json.dumps({**json.loads(file.read_text()), "fingerprint": "older"}))
+    done = make(runs / "deep", fleet)
+    assert (done.read, done.reports) == (3, 3)
+    assert "another version" in done.why_all
+    assert make(runs, fleet).why_all == ""
+
+
+# Bad files
+
+
+def test_a_bad_report_is_a_row_in_the_table_of_errors_not_the_end(runs: Path, fleet: Path) -> None:
+    (runs / "bad.ncu-rep").write_bytes(BROKEN)
+    (runs / "cut.ncu-rep").write_bytes(SAMPLES["copy-dram"].read_bytes()[:5000])
+    done = make(runs, fleet)
+    assert (done.launches, len(done.errors)) == (5, 2)
+    bad, cut = pyarrow.parquet.read_table(fleet / "_errors.parquet").to_pylist()
+    assert (bad["file"], bad["code"]) == (str(runs / "bad.ncu-rep"), "report-format")
+    assert "unknown format" in bad["message"]
+    assert bad["hint"]
+    assert bad["size"] == len(BROKEN)
+    assert "truncated" in cut["message"]
+    assert make(runs, fleet).read == 0
+
+
+def test_a_report_that_is_mended_leaves_the_table(runs: Path, fleet: Path) -> None:
+    (runs / "bad.ncu-rep").write_bytes(BROKEN)
+    make(runs, fleet)
+    report(runs / "bad.ncu-rep", "good")
+    assert make(runs, fleet).errors == ()
+    assert pyarrow.parquet.read_table(fleet / "_errors.parquet").num_rows == 0
+    assert "good" in {row["name"] for row in rows(fleet)}
+
+
+def test_rows_of_a_report_that_turns_bad_go(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    (runs / "a.ncu-rep").write_bytes(BROKEN)
+    make(runs, fleet)
+    assert len(rows(fleet)) == 3
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_report_that_may_not_be_read_is_tried_again_each_time(runs: Path, fleet: Path) -> None:
+    (runs / "a.ncu-rep").chmod(0)
+    assert len(make(runs, fleet).errors) == 1
+    (runs / "a.ncu-rep").chmod(0o600)
+    assert make(runs, fleet).errors == ()
+
+
+def test_a_pattern_that_means_nothing_is_an_error_and_changes_nothing(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    shutil.move(runs, runs.with_name("elsewhere"))
+    with pytest.raises(ReportNotFound, match="no report matches"):
+        make(runs, fleet)
+    assert len(rows(fleet)) == 5
+
+
+def test_a_folder_with_other_files_is_left_alone(runs: Path) -> None:
+    with pytest.raises(UsageError, match="no dataset"):
+        make(runs, runs)
+    assert sorted(p.name for p in runs.iterdir() if p.name != "_lock") == ["a.ncu-rep", "deep"]
+
+
+def test_a_state_that_cannot_be_read_stops_before_anything_is_removed(runs: Path, fleet: Path) -> None:
+    make(runs, fleet)
+    (fleet / state.NAME).write_text("{")
+    with pytest.raises(UsageError, match="cannot be used"):
+        make(runs, fleet)
+    assert len(rows(fleet)) == 5
+
+
+# Processes
+
+
+def test_two_workers_write_what_one_does(runs: Path, tmp_path: Path) -> None:
+    make(runs, tmp_path / "one")
+    make(runs, tmp_path / "two", workers=2)
+    assert rows(tmp_path / "one") == rows(tmp_path / "two")
+
+
+class Job:
+    """A task of the tests: its number decides what the worker does."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.size = number
+
+
+def obey(job: Job) -> tuple[int, int]:
+    """Return the square; die of 3, hang at 5, fail at 7."""
+    if job.number == 3:
+        os.abort()
+    if job.number == 5:
+        signal.alarm(1)
+        time.sleep(60)
+    if job.number == 7:
+        raise UsageError("seven")
+    return job.number, job.number**2
+
+
+def lost(job: Job, how: str) -> tuple[int, str]:
+    return job.number, how
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_worker_that_dies_or_hangs_loses_its_own_task_only(count: int) -> None:
+    jobs = [Job(n) for n in (1, 2, 3, 4, 5, 6)]
+    found = dict(workers.run(obey, jobs, count, lost))
+    assert found == {1: 1, 2: 4, 3: "SIGABRT", 4: 16, 5: "it made no progress", 6: 36}
+
+
+def test_what_a_task_raises_ends_the_run_and_its_processes() -> None:
+    before = children()
+    with pytest.raises(UsageError, match="seven"):
+        list(workers.run(obey, [Job(7), Job(1)], 2, lost))
+    assert children() == before
+
+
+def test_a_run_that_is_left_early_leaves_no_process_behind() -> None:
+    before = children()
+    results = workers.run(obey, [Job(1), Job(2)], 1, lost)
+    next(results)
+    assert len(children()) > len(before)
+    results.close()  # type: ignore[attr-defined]
+    assert children() == before
+
+
+def children() -> set[int]:
+    """Return the processes that this one started and that still run."""
+    tasks = Path("/proc/self/task").glob("*/children")
+    started = {int(process) for task in tasks for process in task.read_text().split()}
+    return {process for process in started if "spawn_main" in Path(f"/proc/{process}/cmdline").read_text()}
+
+
+def test_killed_workers_cost_the_reports_they_read_and_the_next_build_reads_them(
+    runs: Path, fleet: Path
+) -> None:
+    for number in range(6):
+        report(runs / f"more{number}.ncu-rep", *["k"] * 60)
+
+    def kill(done: int, total: int, file: str) -> None:
+        if done == 1:
+            for process in children():
+                os.kill(process, signal.SIGKILL)
+
+    done = make(runs, fleet, workers=2, progress=kill)
+    assert done.reports == 9
+    assert {error["code"] for error in done.errors} <= {"reader-crashed"}
+    assert len(done.errors) <= 2
+    again = make(runs, fleet, workers=2)
+    assert (again.read, again.errors) == (len(done.errors), ())
+    assert len(rows(fleet)) == 365
+
+
+def test_a_build_that_is_killed_loses_nothing(runs: Path, fleet: Path) -> None:
+    for number in range(12):
+        report(runs / f"more{number:02}.ncu-rep", *["k"] * 40)
+    program = (
+        "import os, signal, sys\n"
+        "from ncukit.dataset import build\n"
+        "if __name__ == '__main__':\n"
+        "    build.SAVE_EVERY = 0\n"
+        "    stop = lambda done, *_: os.kill(os.getpid(), signal.SIGKILL) if done == 4 else None\n"
+        "    build.build([sys.argv[1]], sys.argv[2], workers=1, progress=stop)\n"
+    )
+    script = fleet.with_name("killed.py")
+    script.write_text(program)
+    killed = subprocess.run([sys.executable, script, runs, fleet], check=False, cwd=CHECKOUT)
+    assert killed.returncode == -signal.SIGKILL
+    assert dataset(fleet).schema.equals(schema())  # readable at any time
+    (fleet / "gpu=NVIDIA%20A40" / ".x.parquet.1.tmp").touch()
+    (fleet / "gpu=NVIDIA%20A40" / "orphan-0123456789ab.parquet").touch()
+    done = make(runs, fleet)
+    assert done.unchanged >= 3
+    assert (done.reports, done.launches, len(rows(fleet))) == (15, 485, 485)
+    assert not list(fleet.glob("gpu=*/.*"))
+
+
+def test_two_builds_at_once_do_not_mix(runs: Path, fleet: Path) -> None:
+    with state.locked(fleet), pytest.raises(UsageError, match="another build is at work"):
+        make(runs, fleet)
+    assert make(runs, fleet).launches == 5
+
+
+@pytest.mark.skipif(not reports(), reason=no_shared())
+def test_the_real_reports_twice_the_second_time_none_is_read(shared: Path, fleet: Path) -> None:
+    everything = [shared / "reports" / name for name in ("ncu", "ncu-more", "broken")]
+    first = build_dataset(everything, fleet)
+    assert first.read == first.reports >= 80
+    assert len(reports()) >= 66
+    assert not {e["file"] for e in first.errors} & {str(path) for path in reports()}
+    again = build_dataset(everything, fleet)
+    assert (again.read, again.unchanged) == (0, first.reports)
+    assert again.errors == first.errors
+    assert dataset(fleet).schema.equals(schema())
+    assert dataset(fleet).count_rows() == first.launches
+    assert "internal" not in {error["code"] for error in first.errors}
+    whole = {"bitflip", "concatenated", "trailing_garbage"}
+    broken = {path.stem for path in (shared / "reports" / "broken").iterdir()}
+    assert {Path(error["file"]).stem for error in first.errors} == broken - whole
+
+
+# Questions
+
+
+def duckdb() -> Any:
+    return pytest.importorskip("duckdb", reason="duckdb is not installed")
+
+
+def test_sql_is_answered_from_launches_metrics_and_errors(runs: Path, fleet: Path) -> None:
+    duckdb()
+    (runs / "bad.ncu-rep").write_bytes(BROKEN)
+    make(runs, fleet)
+    found = query_dataset(fleet, "SELECT gpu, count(*) AS n FROM launches GROUP BY gpu ORDER BY n DESC")
+    assert found.columns == ("gpu", "n")
+    assert found.rows == (("NVIDIA A40", 4), ("NVIDIA H100 80GB HBM3", 1))
+    assert query_dataset(fleet, "SELECT unit FROM metrics WHERE id = 'dram_bytes'").rows == (("byte",),)
+    assert query_dataset(fleet, "SELECT code FROM errors").rows == (("report-format",),)
+
+
+def test_a_dataset_of_bad_reports_only_still_answers(tmp_path: Path, fleet: Path) -> None:
+    duckdb()
+    (tmp_path / "bad.ncu-rep").write_bytes(BROKEN)
+    build_dataset(tmp_path / "bad.ncu-rep", fleet, workers=1)
+    assert query_dataset(fleet, "SELECT count(*), max(dram_bytes) FROM launches").rows == ((0, None),)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [("SELECT nope FROM launches", "nope"), ("SELEKT 1", "syntax"), ("", "asks for nothing")],
+)
+def test_wrong_sql_is_a_usage_error(runs: Path, fleet: Path, sql: str, words: str) -> None:
+    duckdb()
+    make(runs, fleet)
+    with pytest.raises(UsageError, match=words):
+        query_dataset(fleet, sql)
+
+
+def test_a_folder_that_is_no_dataset_says_how_to_make_one(tmp_path: Path) -> None:
+    duckdb()
+    with pytest.raises(UsageError) as caught:
+        query_dataset(tmp_path / "nothing", "SELECT 1")
+    assert "ncukit dataset build" in caught.value.hint
+
+
+@pytest.mark.parametrize(("extra", "module"), [("query", query), ("cluster", "ncukit.dataset.cluster")])
+def test_without_an_extra_the_error_says_how_to_install_it(
+    extra: str, module: Any, runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    make(runs, fleet)
+    module = importlib.import_module(module) if isinstance(module, str) else module
+    monkeypatch.setattr(module, "import_module", missing)
+    uses = {
+        "query": lambda: query_dataset(fleet, "SELECT 1"),
+        "cluster": lambda: make(runs, fleet, dask="tcp://127.0.0.1:1", force=True),
+    }
+    with pytest.raises(NcukitError) as caught:
+        uses[extra]()
+    assert caught.value.hint == f"pip install 'ncukit[{extra}]'"
+
+
+# A cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    """A Dask cluster of two processes on this machine."""
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp"
+    ) as made:
+        yield made
+
+
+dask = pytest.mark.filterwarnings("ignore")
+
+
+@dask
+def test_a_cluster_writes_what_local_workers_do(cluster: Any, runs: Path, tmp_path: Path) -> None:
+    (runs / "bad.ncu-rep").write_bytes(BROKEN)
+    there = make(runs, tmp_path / "there", dask=cluster.scheduler_address)
+    here = make(runs, tmp_path / "here")
+    assert rows(tmp_path / "there") == rows(tmp_path / "here")
+    assert there.errors == here.errors
+    assert make(runs, tmp_path / "there", dask=cluster.scheduler_address).read == 0
+
+
+@dask
+def test_workers_of_a_cluster_that_are_killed_midway_lose_nothing(
+    cluster: Any, runs: Path, fleet: Path
+) -> None:
+    for number in range(8):
+        report(runs / f"more{number}.ncu-rep", *["k"] * 40)
+
+    def kill(done: int, total: int, file: str) -> None:
+        if done == 2:
+            for worker in cluster.workers.values():
+                os.kill(worker.pid, signal.SIGKILL)
+
+    done = make(runs, fleet, dask=cluster.scheduler_address, progress=kill)
+    assert (done.read, done.errors) == (11, ())
+    assert len(rows(fleet)) == done.launches == 325
+
+
+@dask
+def test_where_no_scheduler_answers_the_error_says_so(
+    runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    from ncukit.dataset import cluster
+
+    monkeypatch.setattr(cluster, "_PATIENCE", "1s")
+    with pytest.raises(NcukitError, match="no Dask scheduler answers"):
+        make(runs, fleet, dask="tcp://127.0.0.1:9")
+
+
+# The command line
+
+
+def ncukit(monkeypatch: pytest.MonkeyPatch, *arguments: object, stdin: str = "") -> int:
+    """Run the command line in this process; return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["ncukit", *map(str, arguments)])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+    try:
+        cli.main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object, stdin: str = "") -> tuple[int, str, str]:
+        code = ncukit(monkeypatch, *arguments, stdin=stdin)
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+def test_the_command_says_what_it_did(run: Run, runs: Path, fleet: Path) -> None:
+    first = run("dataset", "build", f"{runs}/**/*.ncu-rep", "-o", fleet, "-w", 1)
+    assert first == (0, f"{fleet}: 5 launches of 3 reports (3 read, 0 unchanged)\n", "")
+    (runs / "bad.ncu-rep").write_bytes(BROKEN)
+    (runs / "a.ncu-rep").unlink()
+    code, out, err = run("dataset", "build", runs, "-o", fleet, "-w", 1)
+    assert code == 0
+    assert out == f"{fleet}: 3 launches of 3 reports (1 read, 2 unchanged, 1 gone, 1 cannot be used)\n"
+    assert err.splitlines()[0].startswith("error: ")
+    assert err.splitlines()[1] == f"hint: {fleet}/_errors.parquet lists them"
+    assert run("dataset", "build", runs, "-o", fleet, "-w", 1, "--quiet")[2] == ""
+
+
+def test_the_same_as_json(run: Run, runs: Path, fleet: Path) -> None:
+    (runs / "bad.ncu-rep").write_bytes(BROKEN)
+    code, out, _ = run("dataset", "build", runs, "-o", fleet, "-w", 1, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["schema"] == "ncukit.built/1"
+    assert (found["reports"], found["launches"], found["read"]) == (4, 5, 4)
+    assert [error["code"] for error in found["errors"]] == ["report-format"]
+
+
+def test_only_bad_reports_end_with_exit_code_4(run: Run, tmp_path: Path, fleet: Path) -> None:
+    (tmp_path / "bad.ncu-rep").write_bytes(BROKEN)
+    assert run("dataset", "build", tmp_path / "bad.ncu-rep", "-o", fleet, "-w", 1)[0] == 4
+    assert run("dataset", "build", tmp_path / "no*.ncu-rep", "-o", fleet)[0] == 4
+
+
+def test_progress_is_shown_on_a_terminal_only(runs: Path, fleet: Path) -> None:
+    import pty
+
+    argv = [sys.executable, "-m", "ncukit", "dataset", "build", str(runs), "-o", str(fleet), "-w", "1"]
+    master, slave = pty.openpty()
+    done = subprocess.run(argv, stderr=slave, stdout=subprocess.PIPE, check=True, cwd=CHECKOUT)
+    os.close(slave)
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    assert "3/3" in shown
+    assert done.stdout.decode().startswith(str(fleet))
+
+
+def test_an_answer_as_table_csv_and_json(run: Run, runs: Path, fleet: Path) -> None:
+    duckdb()
+    make(runs, fleet)
+    sql = "SELECT name, count(*) AS n, max(dram_bytes) AS bytes FROM launches GROUP BY name ORDER BY name"
+    assert run("dataset", "query", fleet, sql)[:2] == (
+        0,
+        "name  n  bytes\ncopy  3  –\ngemm  2  –\n",
+    )
+    assert run("dataset", "query", fleet, sql, "--format", "csv")[1] == "name,n,bytes\ncopy,3,\ngemm,2,\n"
+    code, out, _ = run("dataset", "query", fleet, "-", "--json", stdin=sql)
+    assert code == 0
+    assert json.loads(out)[0] == {"name": "copy", "n": 3, "bytes": None}
+    assert run("dataset", "query", fleet, sql, "--format", "xml")[0] == 2
+    code, out, err = run("dataset", "query", fleet, "SELECT nope FROM launches", "--json")
+    assert (code, json.loads(out)["error"]["code"]) == (2, "usage")
+    assert len(err.splitlines()) == 2
+
+
+@pytest.mark.parametrize("command", ["build", "query"])
+def test_every_command_of_the_group_is_described_with_examples(run: Run, command: str) -> None:
+    group = typer.main.get_command(cli.app).commands["dataset"]  # type: ignore[attr-defined]
+    code, out, _ = run("dataset", command, "--help")
+    assert code == 0
+    assert any(line.strip().startswith(f"ncukit dataset {command}") for line in out.splitlines())
+    assert [p.name for p in group.commands[command].params if not getattr(p, "help", None)] == []
+
+
+def test_only_the_dataset_imports_its_libraries() -> None:
+    package = CHECKOUT / "ncukit"
+    for module in package.rglob("*.py"):
+        name = module.relative_to(package).as_posix()
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            used = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            used += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            heavy = {found.split(".")[0] for found in used} & {"pyarrow", "duckdb", "distributed", "dask"}
+            assert not heavy or name.startswith("dataset/"), f"{name} imports {heavy}"
