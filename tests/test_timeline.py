@@ -757,7 +757,7 @@ def test_the_winner_of_autotuning_is_measured_not_a_candidate(opened: Open) -> N
     assert option(choice, "--launch-count") == "1"
     assert (choice.launch.grid[0], choice.launch.block[0]) == (32, 256)
     assert (choice.launch.nth, choice.launch.matches) == (90, 100)
-    assert "after 90 of autotuning" in choice.reasons[1]
+    assert "90 of autotuning left out" in choice.reasons[1]
 
 
 def test_random_numbers_and_cache_flushes_never_win(opened: Open) -> None:

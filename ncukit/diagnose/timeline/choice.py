@@ -147,10 +147,11 @@ def _launch(scope: Scope, best: KernelTime, request: Request) -> tuple[Launch, t
     place = int(of_config[np.argmin(np.abs(duration[of_config] - median))])
     row = int(group[place])
     launch = _describe(scope, rows, row, best, request)
-    left_out = f", after {tuning:,} of autotuning and {warmup:,} of warm-up" if tuning or warmup else ""
+    before = [f"{n:,} of {what}" for n, what in ((tuning, "autotuning"), (warmup, "warm-up")) if n]
+    left_out = f", {' and '.join(before)} left out" if before else ""
     why = [
-        f"launch {launch.nth + 1:,} of {launch.matches:,}: steady{left_out}; the first with the median "
-        f"duration of its configuration, {time(median)}"
+        f"launch {launch.nth + 1:,} of {launch.matches:,}: steady{left_out}; of its configuration the first "
+        f"whose duration is nearest to the median, {time(median)}"
     ]
     if len(totals) > 1:
         why.append(f"its grid, block and memory take the most time of {len(totals)} configurations")

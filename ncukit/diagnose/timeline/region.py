@@ -188,12 +188,7 @@ def _evidence(
             if c.kind == "allocator"
         ][:3]
     if cause == "transfer":
-        found += [
-            Evidence(
-                "copy", c.total / 1e9, "s", f"{c.n:,} copies {c.direction} from {c.source} to {c.target}"
-            )
-            for c in facts.copies[:3]
-        ]
+        found += [Evidence("copy", c.total / 1e9, "s", f"in {_copies(c)}") for c in facts.copies[:3]]
     if cause == "communication":
         found += [
             Evidence("collective", k.launches.total / 1e9, "s", f"{k.launches.n:,} launches of {k.short}")
@@ -203,6 +198,19 @@ def _evidence(
     return tuple(found)
 
 
+def _copies(c: CopyTime) -> str:
+    """Return "24 copies to the device, from pageable memory"."""
+    number = "1 copy" if c.n == 1 else f"{c.n:,} copies"
+    if c.direction == "h2d":
+        return f"{number} to the device, from {c.source} memory"
+    if c.direction == "d2h":
+        return f"{number} to the host, into {c.target} memory"
+    return f"{number} {_WAYS.get(c.direction, 'of unknown direction')}"
+
+
+_WAYS = {"d2d": "within a device", "peer": "between GPUs", "h2h": "on the host"}
+
+
 def _against(facts: Facts, shares: dict[str, float], cause: str) -> tuple[Evidence, ...]:
     """Return the other causes, also those that came out clean, and what weakens the verdict."""
     found = []
@@ -210,7 +218,8 @@ def _against(facts: Facts, shares: dict[str, float], cause: str) -> tuple[Eviden
         text = "of the empty time is one gap: an event such as compilation; look at the steady part (--range)"
         found.append(Evidence("longest_gap", one_off, "%", text))
     if facts.device.launches < FEW:
-        text = "launches only: this is set-up, not a steady state"
+        n = facts.device.launches
+        text = f"{'launch' if n == 1 else 'launches'} only: this is set-up, not a steady state"
         found.append(Evidence("launches", facts.device.launches, "", text))
     if facts.graphs:
         text = "graph executions were traced as a whole: their kernels and gaps are not seen"

@@ -49,10 +49,13 @@ def device(d: DeviceTime, figures: Figures) -> dict[str, Any]:
             figures.time(f"{key}gap_at", start - d.start, "From the beginning of the region"),
         ]
     hidden = d.copy_busy - d.copy
-    beside: list[Any] = [
-        f"{plural(d.copies, 'copy' if d.copies == 1 else 'copies and memory set')}; beside kernels ",
-        figures.time(f"{key}hidden", max(0, hidden), "Copies while a kernel ran"),
-    ]
+    beside: list[Any] = []
+    if d.copies:
+        beside = [
+            "1 copy or memory set; " if d.copies == 1 else f"{d.copies:,} copies and memory sets; ",
+            figures.time(f"{key}hidden", max(0, hidden), "Copies while a kernel ran"),
+            " beside kernels",
+        ]
     rows = [
         ("Kernels run", d.busy, line(plural(d.launches, "launch")), "Union of all kernels"),
         ("Only copies run", d.copy, line(*beside), "Copies or memory sets while no kernel ran"),

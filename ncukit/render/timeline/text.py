@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
+
 from ncukit.model.timeline import LaunchChoice, Timeline
 from ncukit.render.text.parts import flat, ledger, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
@@ -36,7 +38,9 @@ def timeline_text(
     for name, part in _PARTS.items():
         if found := part(t, view, most):
             lines += ["", *_titled(t, name, view, most), *found]
-    lines += [line for note in view["notes"] for line in t.wrap(flat(note), first="  !  ", indent="     ")]
+    notes = [flat(view["synthetic"]), *map(flat, view["notes"])]
+    said = [line for note in notes if note for line in t.wrap(note, first="! ", indent="  ")]
+    lines += ["", *said] if said else []
     return t.page(lines)
 
 
@@ -93,8 +97,9 @@ def _devices(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     for d in view["devices"]:
         title = f"DEVICE {d['id']}  {d['name']}"
         lines += t.beside(title, f"{number(d['span'])}, kernels add up to {number(d['sum'])}")
-        rows = [[r["name"], number(r["share"]), number(r["time"]), flat(r["note"])] for r in d["rows"]]
-        lines += [t.cut(line, t.width) for line in columns(rows, "<>><")]
+        rows = [[r["name"], number(r["share"]), number(r["time"])] for r in d["rows"]]
+        for left, row in zip(columns(rows, "<>>"), d["rows"], strict=True):
+            lines += t.wrap(flat(row["note"]), first=f"{left}  ", indent=" " * (cell_len(left) + 2))
         if len(d["streams"]) > 1:
             busy = [[s["name"], s["n"], number(s["busy"]), number(s["share"])] for s in d["streams"]]
             lines += [t.cut(line, t.width) for line in columns(busy[:SHOWN], "<>>>", indent=4)]
@@ -102,14 +107,16 @@ def _devices(t: Terminal, view: Mapping[str, Any]) -> list[str]:
 
 
 def _kernels(t: Terminal, view: Mapping[str, Any], most: int | None) -> list[str]:
-    rows = [["", "total", "share", "n", "median", "range", "steady", ""]]
+    rows = [["", "total", "share", "n", "median", "range", "without it", ""]]
     room = max(16, t.width - 58)
     for k in view["kernels"][:most]:
         name = t.cut_middle(k["name"], room)
-        steady = k["steady"].split(" ")[0]
-        cells = [number(k["total"]), number(k["share"]), k["n"], number(k["median"]), k["range"], steady]
+        cells = [number(k["total"]), number(k["share"]), k["n"], number(k["median"]), k["range"], k["bound"]]
         rows.append([name, *cells, k["kind"]])
-    return _table(t, rows, "<>>>>>><") if len(rows) > 1 else []
+    if len(rows) == 1:
+        return []
+    said = "median: of the steady launches; without it: how much faster the region could be at most"
+    return _table(t, rows, "<>>>>>><") + t.wrap(said, first="  ", indent="  ")
 
 
 def _copies(t: Terminal, view: Mapping[str, Any], most: int | None) -> list[str]:
