@@ -191,24 +191,26 @@ def _shape(rows: Mapping[str, Row]) -> Fact:
 
 
 def _work(sides: Sides, rows: Mapping[str, Row]) -> Fact:
-    flops, instructions = rows["flops_total"], rows[WORK]
+    """Return whether both did the same work: FLOPs tell; other instructions may be the improvement itself."""
     words = []
-    status = "no"
-    for row, name in ((flops, "FLOPs"), (instructions, "warp instructions")):
+    same: dict[str, bool] = {}
+    for row, name in ((rows["flops_total"], "FLOPs"), (rows[WORK], "warp instructions")):
         a, b = row.base.number, row.other.number
         if a is None or b is None:
             continue
-        same = abs(b - a) <= SAME_WORK * max(a, b)
-        words.append(f"{short(a)} {name} in both" if same else f"{short(a)} \u2192 {short(b)} {name}")
-        if row is instructions and not sides.same_architecture:
-            continue  # other code for another architecture says nothing about the work
-        status = "warn" if status == "warn" or not same else "ok"
+        same[name] = abs(b - a) <= SAME_WORK * max(a, b)
+        alike = same[name] and short(a) == short(b)
+        words.append(f"{short(a)} {name} in both" if alike else f"{short(a)} \u2192 {short(b)} {name}")
     if not words:
-        return Fact(
-            "work", "Work", "no", "unknown", "Neither FLOPs nor instructions are known on both sides."
-        )
-    word = {"ok": "same", "warn": "differs", "no": "unknown"}[status]
-    return Fact("work", "Work", status, word, ", ".join(words) + ".")  # type: ignore[arg-type]
+        return Fact("work", "Work", "no", "unknown", "Neither FLOPs nor instructions are known twice.")
+    text = ", ".join(words) + "."
+    flops = max(rows["flops_total"].base.number or 0.0, rows["flops_total"].other.number or 0.0)
+    if "FLOPs" in same and flops:
+        known = same["FLOPs"]
+        return Fact("work", "Work", "ok" if known else "warn", "same" if known else "differs", text)
+    if same.get("warp instructions") and sides.same_architecture:
+        return Fact("work", "Work", "ok", "same", text)
+    return Fact("work", "Work", "no", "unknown", f"{text} Instructions alone do not tell.")
 
 
 def _kernel(match: Match) -> Fact:
