@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from ncukit.api import diagnose
 from ncukit.diagnose.timeline import choose_launch, describe, whole
+from ncukit.model import ReportFile
 from ncukit.read.nsys import open_trace
+from ncukit.render.html import write_page
+from ncukit.render.timeline.beside import beside
 from ncukit.render.timeline.html import write_timeline
+from ncukit.render.view import page_view
 from tests.test_browser import ARGUMENTS, CHROMIUM
+from tests.test_timeline_beside import measured
 from tests.test_timeline_output import HOSTILE, training
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -23,6 +29,10 @@ pytestmark = [
 PAGES = {"short": (20, "gemm(float*)"), "long": (3000, "gemm(float*)"), "hostile": (20, HOSTILE)}
 
 
+REPORTS = (1, 4)
+"""Launches of the reports that each trace is put beside."""
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("timelines")
@@ -31,6 +41,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         builder.nvtx(HOSTILE if name == "hostile" else "epoch", 0, steps * 1_000_000)
         scope = whole(open_trace(builder.write(folder / f"{name}.sqlite")))
         write_timeline(folder / f"{name}.html", scope, describe(scope), choose_launch(scope))
+        found = beside(folder / f"{name}.sqlite")
+        for n in REPORTS:
+            kernels = [measured(index=i, demangled=kernel) for i in range(n)]
+            file = ReportFile("a.ncu-rep", 1, "0" * 64, n)
+            view = page_view(file, [diagnose(k) for k in kernels], generated="now", beside=found)
+            write_page(folder / f"{name}-{n}.html", view)
     return folder
 
 
@@ -79,6 +95,29 @@ def test_the_strip_draws_few_items_and_the_page_fits(
     for width in (375, 640, 1020, 1600):
         tab.set_viewport_size({"width": width, "height": 768})
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+
+
+@pytest.mark.parametrize("n", REPORTS)
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_of_a_report_with_a_trace_fits_and_draws(
+    visit: Callable[..., Any], name: str, n: int
+) -> None:
+    tab = visit(f"{name}-{n}")
+    assert 10 < drawn(tab) < 4000
+    assert "Region: " in tab.locator("p.region").first.inner_text()
+    for width in (375, 640, 1020, 1600):
+        tab.set_viewport_size({"width": width, "height": 768})
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+    assert tab.locator("#timeline, #kernel-1-timeline").count() == 1
+
+
+def test_the_kernel_of_the_report_is_told_apart_in_the_strip(visit: Callable[..., Any]) -> None:
+    tab = visit("short-1")
+    own = tab.locator(".lanes rect.own")
+    assert own.count() == 20
+    own.nth(3).hover()
+    assert "stream 7: gemm, 300" in tab.locator(".strip .said").inner_text()
+    assert tab.locator(".lanes rect.kernel:not(.own)").count() == 20  # the collective
 
 
 def test_every_lane_carries_its_name(visit: Callable[..., Any]) -> None:
