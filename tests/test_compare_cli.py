@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shlex
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -11,9 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ncukit import cli, demo_reports
 from ncukit.cli.compare import FORMATS, SUFFIXES
+from ncukit.compare.gates import parse
+from ncukit.compare.settings import load_settings
+from tests.conftest import CHECKOUT
 
 SAMPLES = {path.stem: path for path in demo_reports()}
 BASE, OTHER = SAMPLES["several-launches"], SAMPLES["copy-dram"]
@@ -232,3 +238,35 @@ def test_a_baseline_of_one_kernel_holds_no_other(ncukit: Cli) -> None:
     ncukit("baseline", "set", "copy", BASE, "--kernel", "copy", "--folder", "perf")
     data = json.loads(Path("perf/copy.json").read_text(encoding="utf-8"))
     assert [kernel["name"] for kernel in data["kernels"]] == ["copy"]
+
+
+# What the documents say
+
+
+def test_the_workflow_in_the_documents_runs(ncukit: Cli) -> None:
+    """Its command, on a baseline and a report of these names, writes what its other steps use."""
+    jobs = yaml.safe_load((CHECKOUT / "docs" / "compare-workflow.yml").read_text(encoding="utf-8"))["jobs"]
+    steps = jobs["compare"]["steps"]
+    (command,) = [step["run"] for step in steps if "ncukit compare" in step.get("run", "")]
+    ncukit("baseline", "set", "main", OTHER)
+    Path("new.ncu-rep").write_bytes(OTHER.read_bytes())
+    done = ncukit(*shlex.split(command)[1:])
+    assert (done.code, done.out) == (0, "::notice title=ncukit compare::0 gates of 2 failed\n")
+    for name in ("compare.html", "compare.md", "gates.xml"):
+        assert Path(name).exists()
+        assert any(name in str(step) for step in steps)
+
+
+def test_the_settings_in_the_documents_are_settings(tmp_path: Path) -> None:
+    text = (CHECKOUT / "docs" / "compare.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", text, re.S)
+    (tmp_path / "ncukit.toml").write_text(block, encoding="utf-8")
+    assert [gate.kernel for gate in load_settings(tmp_path).gates] == [None, None, "gemm*"]
+
+
+def test_the_gates_in_the_documents_are_gates() -> None:
+    text = (CHECKOUT / "docs" / "compare.md").read_text(encoding="utf-8")
+    gates = re.findall(r"`([a-z_]+ [<>]=? [^`]+)`", text)
+    assert len(gates) >= 6
+    for gate in gates:
+        parse(gate)
