@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from ncukit.diagnose.shares import Shares, measure
+from ncukit.diagnose.source import source_view
 from ncukit.diagnose.waits import Waits, waits
 from ncukit.model import Kernel
+from ncukit.model.source import SourceView
 
 TINY = 5e-6
 """[s] A launch this short measures launch latency and nothing else."""
@@ -44,6 +47,11 @@ class Facts:
         """Return whether ``id`` is known and below ``limit``."""
         value = self.kernel.number(id)
         return value is not None and value < limit
+
+    @functools.cached_property
+    def source(self) -> SourceView | None:
+        """What every instruction and line cost; None where nothing was counted by instruction."""
+        return source_view(self.kernel)
 
     @property
     def warp_specialised(self) -> bool:

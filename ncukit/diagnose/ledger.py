@@ -6,7 +6,7 @@ import functools
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -63,13 +63,20 @@ def ledger(call: Call, wording: Wording) -> Ledger:
         if (quoted := _row(row, wording, row.get("text"))) and quoted.metric not in supporting:
             supporting[quoted.metric] = quoted
             independent += row.get("counts", True)
-    for row in _rows(call.entry, "against"):
-        opened = _open(row, wording)
-        quoted = _row(row, wording, row.get("open") if opened else row.get("text"))
-        if quoted and quoted.metric not in supporting and quoted.metric not in against:
+    for quoted, opened in counter_evidence(_rows(call.entry, "against"), wording):
+        if quoted.metric not in supporting and quoted.metric not in against:
             against[quoted.metric] = quoted
             contradictions += opened
     return Ledger(tuple(supporting.values()), tuple(against.values()), independent, contradictions)
+
+
+def counter_evidence(rows: Iterable[Mapping[str, Any]], wording: Wording) -> Iterator[tuple[Evidence, bool]]:
+    """Yield what this launch says to each row, and whether that speaks against the conclusion."""
+    for row in rows:
+        opened = _open(row, wording)
+        quoted = _row(row, wording, row.get("open") if opened else row.get("text"))
+        if quoted is not None:
+            yield quoted, opened
 
 
 def claim(call: Call, wording: Wording) -> str:

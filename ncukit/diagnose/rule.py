@@ -6,35 +6,69 @@ number that a rule reads becomes the evidence of its finding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from ncukit.catalog.expression import OPCODES_FULL
 from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.rulebook import trial
 from ncukit.diagnose.shares import Share
-from ncukit.diagnose.words import sentence
-from ncukit.model import Finding, Skipped, Value
+from ncukit.diagnose.waits import ENOUGH_SAMPLES
+from ncukit.diagnose.words import sentence, short
+from ncukit.model import Finding, Place, Skipped, Value
 from ncukit.model.finding import Severity
+from ncukit.model.source import SourceView
 
 Need = str | tuple[str, ...]
-"""A metric or signal; a tuple needs any one of its members."""
+"""A metric or signal, or one of ``SPECIAL``; a tuple needs any one of its members."""
+
+SPECIAL: dict[str, tuple[Callable[[Facts], bool], str]] = {
+    "@breakdown": (
+        lambda f: any(f.kernel.breakdowns.values()),
+        "the report does not say what its throughputs are made of (section SpeedOfLight)",
+    ),
+    "@code": (
+        lambda f: f.source is not None and any(row.text for row in f.source.rows),
+        "no counters by instruction, or no SASS: section SourceCounters",
+    ),
+    "@samples": (
+        lambda f: f.source is not None and f.source.amount(f.source.total) >= ENOUGH_SAMPLES,
+        f"fewer than {ENOUGH_SAMPLES} stall samples by instruction: section SourceCounters",
+    ),
+    "@opcodes": (
+        lambda f: bool(f.kernel.raw.instances.get(OPCODES_FULL)),
+        "not collected: section InstructionStats (opcodes with their modifiers)",
+    ),
+}
+"""Needs that are no metric: how to tell that they are there, and why they are not."""
 
 FAMILIES = ("speed_of_light", "memory", "scheduler", "launch", "source", "tensor")
 _SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
 
 
+class Gain(NamedTuple):
+    """An estimated gain [%] of the time ("global") or of one section's work ("local"), and its formula."""
+
+    percent: float
+    kind: Literal["global", "local"]
+    formula: str
+
+
 @dataclass(frozen=True)
 class Found:
-    """What a rule found: a sentence, how much it matters, and what to do.
+    """What a rule found: a sentence, how much it matters, and what to do; and where, most important first.
 
-    ``gain`` [%] of the time ("global") or of one unit's work ("local"); None where no formula is justified.
+    ``gain`` is None where no formula is justified.  Counter-evidence, the metric to watch and what would
+    disprove the finding come from ``data/rules.toml``.
     """
 
     title: str
     severity: Severity
     advice: str = ""
     detail: str = ""
-    gain: tuple[float, Literal["global", "local"]] | None = None
+    gain: Gain | None = None
+    places: tuple[Place, ...] = ()
 
 
 class View:
@@ -66,6 +100,11 @@ class View:
         self.read[id] = value
         return value.value
 
+    @property
+    def source(self) -> SourceView | None:
+        """What every instruction and line cost; None where nothing was counted by instruction."""
+        return self.facts.source
+
     def share(self, unit: str) -> float:
         """Return how full ``unit`` was [% of peak]; 0 when the report does not say."""
         share = self.facts.shares.units.get(unit)
@@ -79,22 +118,35 @@ class View:
         percent = max(self.share(unit) for unit in units)
         return "high" if percent >= 75 else "medium" if percent >= 60 else "low"
 
-    def relief(self, removable: float, *units: str) -> tuple[float, Literal["global", "local"]]:
+    def relief(self, removable: float, *units: str) -> Gain:
         """Return what removing ``removable`` [%] of the work of the fullest of ``units`` can save.
 
         Of the time ("global") where that unit is full and the fullest of all: then time falls with its work
         until the runner-up limits.  Elsewhere only of that unit's work ("local").
         """
         ranked = self.facts.shares.ranked()
-        if ranked and ranked[0].full and ranked[0].unit.id in units:
-            return min(removable, headroom(ranked)), "global"
-        return removable, "local"
+        if not ranked or not ranked[0].full or ranked[0].unit.id not in units:
+            return Gain(removable, "local", "of this unit's own work; the unit is not what limits the launch")
+        first, runner = ranked[0], _runner(ranked)
+        if runner is None:
+            return Gain(removable, "global", f"the share of the work of {first.name} that goes away")
+        room = headroom(ranked)
+        return Gain(
+            min(removable, room),
+            "global",
+            f"the smaller of {short(removable, '%')}, the work of {first.name} that goes away, and "
+            f"{short(room, '%')}, after which {runner.name} is as full",
+        )
+
+
+def _runner(ranked: list[Share]) -> Share | None:
+    return next((s for s in ranked[1:] if s.unit.id != "issue"), None)
 
 
 def headroom(ranked: list[Share]) -> float:
     """Return by how much [%] the time can fall before the runner-up is as full as the first unit is now."""
-    runner = next((s.fullness for s in ranked[1:] if s.unit.id != "issue"), 0.0)
-    return max(0.0, 100 * (1 - runner / ranked[0].fullness))
+    runner = _runner(ranked)
+    return max(0.0, 100 * (1 - (0.0 if runner is None else runner.fullness) / ranked[0].fullness))
 
 
 Function = Callable[[View], Found | None]
@@ -113,7 +165,11 @@ class Rule:
         """Return why the rule cannot be applied, or None."""
         for need in self.needs:
             ids = (need,) if isinstance(need, str) else need
-            if all(facts.number(id) is None and not _has_text(facts, id) for id in ids):
+            if ids[0] in SPECIAL:
+                there, reason = SPECIAL[ids[0]]
+                if not there(facts):
+                    return f"needs {ids[0][1:]}: {reason}"
+            elif all(facts.number(id) is None and not _has_text(facts, id) for id in ids):
                 return f"needs {' or '.join(ids)}: {_why(facts, ids[0])}"
         return None
 
@@ -125,12 +181,25 @@ class Rule:
         found = self.function(view)
         if found is None:
             return None
-        gain, kind = found.gain or (None, None)
-        metrics: Mapping[str, Value] = view.read
+        gain, metrics = found.gain, view.read
+        test = trial(self.id, facts, None if gain is None else gain.percent)
         return Finding(
-            self.id, self.family, sentence(found.title), found.severity, found.detail, found.advice, metrics,
-            gain_pct=gain, gain_kind=kind,
-        )  # fmt: skip
+            self.id,
+            self.family,
+            sentence(found.title),
+            found.severity,
+            found.detail,
+            found.advice,
+            metrics,
+            next((place.source for place in found.places if place.source), None),
+            None if gain is None else gain.percent,
+            None if gain is None else gain.kind,
+            "" if gain is None else gain.formula,
+            tuple(row for row in test.against if row.metric not in metrics),
+            test.watch,
+            test.disproved_if,
+            found.places,
+        )
 
 
 RULES: dict[str, Rule] = {}

@@ -1,26 +1,35 @@
-"""The rules, one file a family (memory has three). Importing this package registers them.
+"""The rules, a file or more for each family. Importing this package registers them.
 
-To add a rule: a function under ``@rule`` in the file of its family, and its table in tests/test_rules.py.
+To add a rule: a function under ``@rule`` in a file of its family, its words in ``data/rules.toml``, and its
+table in tests/test_rules.py.
 """
 
 from ncukit.diagnose.rules import (
+    caches,
+    coalescing,
     launch,
     local_memory,
     memory,
+    occupancy,
     scheduler,
     shared_memory,
     source,
     speed_of_light,
     tensor,
+    waiting,
 )
 
 __all__ = [
+    "caches",
+    "coalescing",
     "launch",
     "local_memory",
     "memory",
+    "occupancy",
     "scheduler",
     "shared_memory",
     "source",
     "speed_of_light",
     "tensor",
+    "waiting",
 ]

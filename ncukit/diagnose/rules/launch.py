@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from ncukit.diagnose.rule import Found, View, rule
-from ncukit.diagnose.steps.grid import COVERED, ONE_WARP, QUIET
-from ncukit.diagnose.steps.idle import FEW_WAVES, LONG_LIVED
-from ncukit.diagnose.steps.latency import SHORT_LIVED, limiting_resources
+from ncukit.diagnose.rule import Found, Gain, View, rule
+from ncukit.diagnose.rules.occupancy import spare
+from ncukit.diagnose.steps.grid import COVERED, ONE_WARP
+from ncukit.diagnose.steps.idle import FEW_WAVES
+from ncukit.diagnose.steps.latency import SHORT_LIVED
 from ncukit.diagnose.words import short
-from ncukit.model.finding import Severity
 
-GAP = 10.0
-"""[points] Theoretical minus achieved occupancy worth naming (ncu's own rule)."""
+IDLE = 10.0
+"""[%] of the time without work from which a partial wave matters."""
 
 PARTIAL_WAVE = 90.0
 """[%] Wave efficiency below which the last wave is visibly partial."""
 
 VISIBLE_WAVES = 10.0
 """Waves from which a partial last one costs less than a tenth."""
-
-VERY_FEW = 2.0
-"""[warp] Warps per scheduler that expose nearly every latency."""
 
 UNEVEN_SMS = 70.0
 """[%] Least busy SM over the busiest: below, the blocks are unequal or badly spread."""
@@ -28,85 +25,23 @@ SMALL_BLOCK = 64.0
 """[thread] Smaller blocks hit the block limit of the SM before its warp limit."""
 
 
-def _spare(k: View) -> bool:
-    """Return whether a unit or the issue slots are busy: then occupancy is not the limit."""
-    return k.facts.shares.top >= QUIET
-
-
-@rule("occupancy-limit", family="launch", needs=("theoretical_occupancy_pct", "occupancy_limiter"))
-def occupancy_limit(k: View) -> Found | None:
-    """What limits the blocks an SM can hold [%], ties included."""
-    allowed, limiter = k["theoretical_occupancy_pct"], k.text("occupancy_limiter")
-    if allowed >= 100 or not limiter:
-        return None
-    tie = "+" in limiter
-    resources = limiting_resources(k.facts)
-    k.get("registers_per_thread")
-    k.get("shared_mem_allocated")
-    harmless = _spare(k)
-    severity: Severity = "info" if harmless else "medium" if allowed < 50 else "low"
-    return Found(
-        f"Occupancy is limited to {short(allowed, '%')} by {resources}",
-        severity,
-        detail=(
-            f"{resources[0].upper()}{resources[1:]} bind together: relieving one alone changes nothing. "
-            if tie
-            else ""
-        )
-        + ("A unit is busy already: more warps would only queue for it." if harmless else ""),
-        advice=""
-        if harmless
-        else f"Reduce {resources} until one more block fits, if warps are what is missing.",
-    )
-
-
-@rule("occupancy-gap", family="launch", needs=("theoretical_occupancy_pct", "achieved_occupancy_pct"))
-def occupancy_gap(k: View) -> Found | None:
-    """Achieved occupancy [%] stays well below what the launch allows."""
-    gap = k["theoretical_occupancy_pct"] - k["achieved_occupancy_pct"]
-    if gap < GAP:
-        return None
-    life = k.get("block_lifetime")
-    short_lived = life is not None and life < SHORT_LIVED
-    return Found(
-        f"Achieved occupancy is {short(k['achieved_occupancy_pct'], '%')}, {short(gap)} points below the "
-        f"{short(k['theoretical_occupancy_pct'], '%')} the launch allows",
-        "info" if _spare(k) else "medium",
-        detail=f"Blocks live {short(life)} cycles: the SM empties between them." if short_lived else "",
-        advice="Give each block more work."
-        if short_lived
-        else "Make blocks and warps equally long, or the blocks smaller.",
-    )
-
-
-@rule("few-warps", family="launch", needs=(("warps_per_scheduler", "launched_warps_per_scheduler"),))
-def few_warps(k: View) -> Found | None:
-    """One or two warps per scheduler expose nearly every latency."""
-    measured = k.get("warps_per_scheduler")
-    warps = k["launched_warps_per_scheduler"] if measured is None else measured
-    if warps > VERY_FEW:
-        return None
-    return Found(
-        f"Each scheduler holds {warps:.1f} warps on average while its SM works",
-        "info" if _spare(k) else "high",
-        advice="More or larger blocks, or more independent work per warp, so that something can run during "
-        "a wait.",
-    )
-
-
 @rule("small-grid", family="launch", needs=("blocks_per_sm", "grid_size", "usable_sm_count"))
 def small_grid(k: View) -> Found | None:
     """Fewer blocks than SMs: some never start."""
     if k["blocks_per_sm"] >= COVERED:
         return None
     empty = k["usable_sm_count"] - k["grid_size"]
+    blocks = "1 block" if k["grid_size"] == 1 else f"{k['grid_size']:.0f} blocks"
     return Found(
-        f"The grid has {k['grid_size']:.0f} blocks for {k['usable_sm_count']:.0f} SMs: {empty:.0f} never "
-        "start",
+        f"The grid has {blocks} for {k['usable_sm_count']:.0f} SMs: {empty:.0f} never start",
         "high",
         advice="Split the work over more blocks, batch several problems into one launch, or run launches "
         "side by side.",
-        gain=(100 * (1 - k["blocks_per_sm"]), "global"),
+        gain=Gain(
+            100 * (1 - k["blocks_per_sm"]),
+            "global",
+            "the share of SMs without a block, if the work divides evenly",
+        ),
     )
 
 
@@ -121,9 +56,15 @@ def tail(k: View) -> Found | None:
     return Found(
         f"The grid makes {short(waves)} waves: the last one is partial"
         + ("" if idle is None else f", and SMs are idle for {short(idle, '%')} of the time"),
-        "medium" if waves <= FEW_WAVES and (idle is None or idle >= GAP) else "low",
+        "medium" if waves <= FEW_WAVES and (idle is None or idle >= IDLE) else "low",
         advice="Choose a grid of whole waves, or a persistent kernel that takes its tiles from a queue.",
-        gain=None if idle is None else (max(0.0, min(idle, 100 - whole)), "global"),
+        gain=None
+        if idle is None
+        else Gain(
+            max(0.0, min(idle, 100 - whole)),
+            "global",
+            f"the smaller of the idle time and {short(100 - whole, '%')}, the empty part of the last wave",
+        ),
     )
 
 
@@ -137,31 +78,17 @@ def block_shape(k: View) -> Found | None:
             f"Blocks have {threads:.0f} threads: {empty:.0f} lanes of their {warps:.0f} warps never work",
             "high" if threads <= 16 else "medium",
             advice="Use a multiple of 32 threads a block.",
-            gain=(100 * empty / (32 * warps), "local"),
+            gain=Gain(
+                100 * empty / (32 * warps), "local", "of the lanes, which stay empty in every instruction"
+            ),
         )
     if threads < SMALL_BLOCK and k.get("waves_per_sm") is not None:
         return Found(
             f"Blocks have only {threads:.0f} threads: the SM reaches its block limit before its warp limit",
-            "info" if _spare(k) else "low",
+            "info" if spare(k) else "low",
             advice="Use 128 to 256 threads a block unless a larger one does not fit the problem.",
         )
     return None
-
-
-@rule("one-block-per-sm", family="launch", needs=("resident_block_limit", "waves_per_sm", "sm_active_pct"))
-def one_block_per_sm(k: View) -> Found | None:
-    """Only one block fits an SM: it is empty between two of them."""
-    if k["resident_block_limit"] >= 2 or k["waves_per_sm"] <= FEW_WAVES or k["sm_active_pct"] >= 95:
-        return None
-    if (k.get("block_lifetime") or 0.0) > LONG_LIVED:
-        return None
-    return Found(
-        f"One block of {short(k.get('block_size'))} threads fits an SM at a time, and SMs are empty "
-        f"{short(100 - k['sm_active_pct'], '%')} of the time between them",
-        "high",
-        advice="Use smaller blocks, so that a second one is resident while the first ends.",
-        gain=(100 - k["sm_active_pct"], "global"),
-    )
 
 
 @rule("short-blocks", family="launch", needs=("block_lifetime", "waves_per_sm"))
@@ -172,7 +99,7 @@ def short_blocks(k: View) -> Found | None:
         return None
     return Found(
         f"A block lives {short(life)} cycles on average: its start and end are a visible part of that",
-        "info" if _spare(k) else "medium",
+        "info" if spare(k) else "medium",
         advice="Let each thread process several elements in a grid-stride loop, with fewer blocks.",
     )
 
@@ -206,4 +133,24 @@ def one_warp_works(k: View) -> Found | None:
         "high",
         advice="Distribute the loop over threads and blocks; a guard like `if (i == 0)` makes the kernel "
         "serial.",
+    )
+
+
+@rule("clusters", family="launch", needs=("cluster_size", "cluster_max_active", "usable_sm_count"))
+def clusters(k: View) -> Found | None:
+    """Clusters of blocks leave SMs without one: a cluster must fit one GPC whole."""
+    size, active = k["cluster_size"], k["cluster_max_active"]
+    if size <= 1 or not active:
+        return None
+    resident = k.get("resident_block_limit") or 1.0
+    covered = size * active / max(1.0, resident)
+    left = k["usable_sm_count"] - covered
+    if left < k["usable_sm_count"] * 0.05:  # a GPC or two with an odd SM
+        return None
+    return Found(
+        f"Clusters of {size:.0f} blocks: {active:.0f} fit the GPU at once and leave about {left:.0f} of "
+        f"{k['usable_sm_count']:.0f} SMs without a block",
+        "info" if spare(k) else "low",
+        advice="Use smaller clusters, or a size that divides the SMs of a GPC.",
+        gain=Gain(100 * left / k["usable_sm_count"], "local", "of the SMs, which no cluster covers"),
     )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.words import short
+from ncukit.model import Place
 from ncukit.model.finding import Severity
+from ncukit.model.source import Cost
 
 LEADS = 50.0
 """[%] of the sectors between L1 and L2: then the first thing to change, whatever the class."""
@@ -14,6 +19,8 @@ VISIBLE = 5.0
 
 FULL_REGISTERS = 200.0
 """[register/thread] Near the limit of 255 the compiler has most likely run out of registers."""
+
+LOCAL = re.compile(r"^(LDL|STL)\b")
 
 
 def _weight(k: View) -> tuple[Severity, float | None]:
@@ -30,18 +37,31 @@ def _instructions(k: View) -> float:
     return (k.get("local_load_inst") or 0.0) + (k.get("local_store_inst") or 0.0)
 
 
+def _where(k: View) -> tuple[Place, ...]:
+    return places(k.source, _accesses, "inst", lambda row: bool(LOCAL.match(row.opcode)))
+
+
+def _accesses(cost: Cost) -> int | None:
+    return cost.instructions
+
+
 @rule("register-spills", family="memory", needs=("marked_spill_inst",))
 def register_spills(k: View) -> Found | None:
     """Instructions that the compiler marked as register spills ran."""
-    spills = k["marked_spill_inst"]
-    if spills <= 0:
+    spills, shared = k["marked_spill_inst"], k.get("shared_spill_inst") or 0.0
+    if spills <= 0 and shared <= 0:
         return None
     severity, share = _weight(k)
     traffic = f", local memory is {short(share, '%')} of the cache traffic" if share else ""
+    into = f", {short(shared)} of them into shared memory" if shared else ""
+    where = _where(k)
     return Found(
-        f"Registers spill: {short(spills)} spill instructions ran{traffic}",
+        f"Registers spill: {short(spills + shared)} spill instructions ran{into}{traffic}",
         severity,
         advice="Allow more registers (launch bounds, -maxrregcount), or keep fewer values alive at once.",
+        detail=f"Of the local accesses {listed(where)}." if where else "",
+        gain=None if share is None else k.relief(share, "l1", "l2"),
+        places=where,
     )
 
 
@@ -70,11 +90,28 @@ def local_memory(k: View) -> Found | None:
             "most likely a stack array or a slow path of sin and cos, not spilling",
             "Index local arrays with constants only; check `ptxas -v` for a stack frame.",
         )
-    traffic = f"{short(share, '%')} of the cache traffic, " if share else ""
-    noun = "instruction" if instructions == 1 else "instructions"
-    count = (
-        f"Local memory is in use ({short(instructions)} {noun}), "
-        if instructions
-        else "Local memory is in use, "
+    where = _where(k)
+    return Found(
+        f"Local memory is in use{_counted(k, instructions, share)}, {kind}",
+        severity,
+        advice=advice,
+        detail=f"Of the local accesses {listed(where)}." if where else "",
+        gain=None if share is None else k.relief(share, "l1", "l2"),
+        places=where,
     )
-    return Found(count + traffic + kind, severity, advice=advice)
+
+
+def _counted(k: View, instructions: float, share: float | None) -> str:
+    """Return how much of it there is; few instructions beside much traffic are a counter that missed."""
+    words = []
+    mix = k.get("local_inst_share_pct")
+    if instructions > FEW:
+        part = f", {short(mix, '%')} of all" if mix is not None else ""
+        words.append(f"{short(instructions)} instructions{part}")
+    if share:
+        words.append(f"{short(share, '%')} of the cache traffic")
+    return f" ({'; '.join(words)})" if words else ""
+
+
+FEW = 8.0
+"""[inst] Fewer local accesses than this are not worth a number."""

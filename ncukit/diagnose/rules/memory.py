@@ -1,153 +1,89 @@
-"""Memory workload outside the SM: access patterns, hit rates, what moves where."""
+"""What DRAM, the way into L2, the host and other GPUs carry; atomics."""
 
 from __future__ import annotations
 
+import re
+
 from ncukit.diagnose.facts import STEADY
+from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
+from ncukit.diagnose.rules.coalescing import EXCESS
+from ncukit.diagnose.rules.local_memory import VISIBLE
 from ncukit.diagnose.steps.full import CERTAIN
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.hidden import FROM_HOST, HOT_SLICE, IDLE, ONE_ADDRESS, SOME_FILLS, UNEVEN
+from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
-
-SCATTERED = 16.0
-"""Sectors a request that even 16-byte elements need: above, the pattern is scattered."""
-
-IDEAL = 4.0
-"""Sectors a request of 32 four-byte elements."""
-
-HALF_USED = 16.0
-"""[byte/sector] Below this more than half of each 32-byte sector is moved for nothing."""
-
-EXCESS = 15.0
-"""[%] Excess sectors worth naming: a misaligned start costs 20 %, one odd sector among many less."""
-
-POOR_HITS = 50.0
-"""[%] L2 hit rate below which L2 filters less than half of what L1 asks for."""
-
-GOOD_HITS = 80.0
-"""[%] L1 hit rate from which the data is close and only getting it out of L1 can cost."""
 
 ONE_WAY = 90.0
 """[%] of the DRAM bytes in one direction."""
 
-CROSSES = 20.0
-"""[%] of L2 sectors on the fabric: enough to bend the L2 hit rate."""
+MORE = 1.3
+"""DRAM bytes over asked bytes from which a visible part was not asked for."""
 
-REQUEST_PATH = ("l1", "shared", "l2", "dram", "lsu")
+REUSED = 1 / MORE
+"""DRAM bytes over asked bytes below which caches serve a visible part."""
 
+REMOTE = 1.0
+"""[%] of the misses on another GPU or the host: each is many times slower than a local one."""
 
-@rule("uncoalesced-loads", family="memory", needs=("global_load_sectors_per_request",))
-def uncoalesced_loads(k: View) -> Found | None:
-    """Global loads touch more sectors a request than their bytes need."""
-    return _uncoalesced(k, "load")
+ATOMICS = 10.0
+"""[%] of the requests at L2 from which atomics are a visible part of its work."""
 
-
-@rule("uncoalesced-stores", family="memory", needs=("global_store_sectors_per_request",))
-def uncoalesced_stores(k: View) -> Found | None:
-    """Global stores touch more sectors a request than their bytes need."""
-    return _uncoalesced(k, "store")
+ATOMIC = re.compile(r"^(ATOMG?|REDG?)\b")
 
 
-def _uncoalesced(k: View, direction: str) -> Found | None:
-    sectors = k[f"global_{direction}_sectors_per_request"]
-    if sectors <= IDEAL * 1.05:
-        return None
-    used = k.get(f"global_{direction}_bytes_per_sector")
-    copies = direction == "load" and (k.get("cp_async_inst") or 0) > 0
-    if used is not None and not copies:  # copies count sectors here, and no bytes
-        if used >= HALF_USED:
-            return None
+@rule("useful-bytes", family="memory", needs=("moved_per_asked", "asked_bytes", "dram_bytes"))
+def useful_bytes(k: View) -> Found | None:
+    """DRAM moves more, or far less, than threads ask for."""
+    ratio = k["moved_per_asked"]
+    if k.share("dram") < IDLE or (k.get("cp_async_inst") or 0) > 0 or (k.get("tma_load_bytes") or 0) > 0:
+        return None  # copies are not among what threads ask for
+    asked, moved = short(k["asked_bytes"], "byte"), short(k["dram_bytes"], "byte")
+    if ratio >= MORE:
         return Found(
-            f"Global {direction}s touch {short(sectors)} sectors a request and use {short(used)} of 32 "
-            "bytes in each",
-            k.weight("l1", "l2", "dram"),
-            advice=_COALESCE,
-            gain=k.relief(100 * (1 - used / 32), "l1", "l2", "dram"),
+            f"Threads asked for {asked} and DRAM moved {moved}: {short(ratio)} times as much",
+            k.weight("dram"),
+            advice="Look for partial sectors, local memory and data fetched twice: the rest is waste.",
+            gain=k.relief(100 * (1 - 1 / ratio), "dram"),
         )
-    excess = k.get("uncoalesced_excess_pct")
-    if excess is not None and excess < EXCESS:
-        return None
-    if sectors > SCATTERED and not copies:
+    if ratio <= REUSED:
         return Found(
-            f"Global {direction}s touch {short(sectors)} sectors a request; even 16-byte elements need "
-            "only 16",
-            k.weight("l1", "l2", "dram"),
-            advice=_COALESCE,
-            gain=k.relief(100 * (1 - SCATTERED / sectors), "l1", "l2", "dram"),
-        )
-    if copies and sectors > SCATTERED and excess is None:
-        return None  # LDGSTS counts its sectors on few requests: above 16 this says nothing
-    if sectors > 2 * IDEAL * 0.95 or excess is not None:
-        return Found(
-            f"Global {direction}s touch {short(sectors)} sectors a request: ideal only for elements of "
-            f"{short(sectors)} bytes, 4 would do for 4-byte ones",
-            "low" if excess is None else k.weight("l1", "l2", "dram"),
-            advice=_COALESCE,
+            f"Threads asked for {asked} and DRAM moved {moved}: caches serve "
+            f"{short(100 * (1 - ratio), '%')} of it",
+            "info",
+            advice="The traffic left in DRAM is the first touch of each byte, or what did not fit.",
         )
     return None
 
 
-_COALESCE = (
-    "Let neighbouring threads touch neighbouring addresses: swap the index that runs fastest, use a "
-    "structure of "
-    "arrays, or go through shared memory."
-)
-
-
-@rule("excess-sectors", family="memory", needs=("uncoalesced_excess_pct",))
-def excess_sectors(k: View) -> Found | None:
-    """Share [%] of the global sectors beyond what the addresses of the instructions need."""
-    excess = k["uncoalesced_excess_pct"]
-    if excess < EXCESS:
+@rule("which-bytes", family="memory", needs=("dram_write_share_pct", "dram_bytes"))
+def which_bytes(k: View) -> Found | None:
+    """DRAM is busy: which of its bytes could be avoided."""
+    if k.share("dram") < QUIET:
         return None
+    avoidable = {
+        "local memory": (k.get("l2_local_share_pct"), VISIBLE),
+        "excess sectors": (k.get("uncoalesced_excess_pct"), EXCESS),
+        "widened misses": (k.get("l2_promoted_miss_pct"), EXCESS),
+        "other GPUs and the host": (k.get("l2_remote_miss_pct"), REMOTE),
+    }
+    named = {name: n for name, (n, least) in avoidable.items() if n is not None and n >= least}
+    writes = k["dram_write_share_pct"]
+    if not named and not 100 - ONE_WAY < writes < ONE_WAY:
+        return None  # one direction and nothing to avoid: dram-direction says it
+    mix = f"{short(100 - writes, '%')} reads, {short(writes, '%')} writes"
+    worst = max(named, key=lambda name: named[name], default="")
+    rest = f"; {worst} is {short(named[worst], '%')} of the traffic above it" if worst else ""
     return Found(
-        f"{short(excess, '%')} of the global-memory sectors are excess over a coalesced pattern",
-        k.weight("l1", "l2", "dram"),
-        advice=_COALESCE,
-        gain=k.relief(excess, "l1", "l2", "dram"),
-    )
-
-
-@rule("l2-misses", family="memory", needs=("l2_hit_rate_from_l1_pct", "dram_throughput_pct"))
-def l2_misses(k: View) -> Found | None:
-    """L2 serves less than half of what L1 asks for, and DRAM is busy."""
-    hits = k["l2_hit_rate_from_l1_pct"]
-    if hits >= POOR_HITS or k.share("dram") < IDLE:
-        return None
-    return Found(
-        f"Only {short(hits, '%')} of the sectors L1 asks for hit in L2, the rest comes from DRAM "
-        f"({short(k['dram_throughput_pct'], '%')} of peak)",
-        k.weight("dram"),
-        advice="Work on a tile that fits into L2 before moving on, or keep the data narrower.",
-    )
-
-
-@rule("close-data", family="memory", needs=("l1_hit_rate_pct", "dram_throughput_pct"))
-def close_data(k: View) -> Found | None:
-    """L1 serves nearly all loads: the number of accesses costs, not the distance of the data."""
-    if k["l1_hit_rate_pct"] < GOOD_HITS or max(k.share("l1"), k.share("lsu")) < QUIET:
-        return None
-    return Found(
-        f"L1 serves {short(k['l1_hit_rate_pct'], '%')} of its sectors and DRAM is at "
-        f"{short(k['dram_throughput_pct'], '%')}: the accesses themselves are the cost",
-        "medium",
-        advice="Keep values in registers and load wider; better locality would change nothing.",
-    )
-
-
-@rule("l2-fabric", family="memory", needs=("l2_fabric_sectors", "l2_sectors"))
-def l2_fabric(k: View) -> Found | None:
-    """Sectors between the halves of L2 are counted twice and hit by construction."""
-    share = 100 * k["l2_fabric_sectors"] / k["l2_sectors"] if k["l2_sectors"] else 0.0
-    own, shown = k.get("l2_hit_rate_from_l1_pct"), k.get("l2_hit_rate_pct")
-    if share < CROSSES or own is None or shown is None:
-        return None
-    return Found(
-        f"{short(share, '%')} of the L2 sectors cross its fabric: the hit rate of the kernel's own "
-        "requests is "
-        f"{short(own, '%')}, not {short(shown, '%')}",
-        "info",
-        advice="Use the hit rate of requests from L1; L2 throughput includes the fabric as well.",
+        f"The {short(k['dram_bytes'], 'byte')} in DRAM are {mix}{rest}",
+        "medium" if worst else "info",
+        advice=f"Remove {in_words(list(named))} first."
+        if worst
+        else "Nothing avoidable stands out: fewer or narrower data are the lever.",
+        detail=""
+        if worst
+        else "Reads and writes share the bus and its turnarounds: a perfect copy reads 83 to 96 % of peak.",
     )
 
 
@@ -171,11 +107,20 @@ def l2_input_port(k: View) -> Found | None:
     """The crossbar into L2 is full [%] although DRAM is not."""
     if k["l2_input_pct"] < CERTAIN or k.share("dram") >= QUIET:
         return None
+    stores = places(
+        k.source,
+        lambda c: c.instructions,
+        "inst",
+        lambda row: bool(re.match(r"^(STG|ST|STL|REDG?|ATOMG?)\b", row.opcode)),
+    )
     return Found(
         f"The input port of L2 is {short(k['l2_input_pct'], '%')} full while DRAM is at "
         f"{short(k.share('dram'), '%')}",
         "high",
-        advice="It fills with partial sectors: scattered stores, stack arrays in local memory, atomics.",
+        advice="It fills with partial sectors: make stores coalesced, take stack arrays out of local memory, "
+        "reduce before atomics.",
+        detail=f"Of the stores {listed(stores)}." if stores else "",
+        places=stores,
     )
 
 
@@ -189,10 +134,28 @@ def system_memory(k: View) -> Found | None:
     seen = f" ({short(rate, 'byte/s')} over the bus)" if rate else ""
     return Found(
         f"L2 is filled from system memory: {short(host, '%')} of its fill peak against "
-        f"{short(device, '%')} from "
-        f"device memory{seen}",
+        f"{short(device, '%')} from device memory{seen}",
         "high" if k.facts.shares.top < IDLE else "low",
         advice="Copy or prefetch the data to the device before the launch.",
+    )
+
+
+@rule(
+    "miss-destinations",
+    family="memory",
+    needs=("l2_remote_miss_pct", "l2_miss_peer_sectors", "l2_miss_sysmem_sectors", "l2_miss_sectors"),
+)
+def miss_destinations(k: View) -> Found | None:
+    """Part of the L2 misses goes to another GPU or to the host."""
+    remote = k["l2_remote_miss_pct"]
+    if remote < REMOTE or k["l2_miss_sectors"] < 1000:  # parameters and flags are read from the host as well
+        return None
+    peer, host = (100 * k[f"l2_miss_{a}_sectors"] / k["l2_miss_sectors"] for a in ("peer", "sysmem"))
+    return Found(
+        f"Of the L2 misses {short(100 - remote, '%')} go to device memory, {short(peer, '%')} to other GPUs, "
+        f"{short(host, '%')} to the host",
+        "medium" if remote >= 10 else "low",
+        advice="Place the data where most of its readers run, or copy it there once in bulk.",
     )
 
 
@@ -215,11 +178,30 @@ def contended_atomics(k: View) -> Found | None:
     rate = k["l2_atomics_per_cycle"]
     if not ONE_ADDRESS[0] <= rate <= ONE_ADDRESS[1] or k.facts.shares.top >= QUIET:
         return None
+    where = places(k.source, lambda c: c.instructions, "inst", lambda row: bool(ATOMIC.match(row.opcode)))
     return Found(
         f"L2 performs {short(rate)} atomics a cycle in all; one address alone takes 0.3 to 0.8",
         "high" if k.facts.shares.top < IDLE else "medium",
         advice="Reduce within the warp and the block first, then one atomic a block; or spread over "
         "several counters.",
+        detail=f"Of the atomics {listed(where)}." if where else "",
+        places=where,
+    )
+
+
+@rule("atomic-traffic", family="memory", needs=("l2_atomic_share_pct", "l2_atomics"))
+def atomic_traffic(k: View) -> Found | None:
+    """A visible part of the requests at L2 are atomics."""
+    share = k["l2_atomic_share_pct"]
+    if share < ATOMICS:
+        return None
+    where = places(k.source, lambda c: c.instructions, "inst", lambda row: bool(ATOMIC.match(row.opcode)))
+    return Found(
+        f"{short(share, '%')} of the requests at L2 are atomics and reductions ({short(k['l2_atomics'])})",
+        k.weight("l2"),
+        advice="Combine within the warp (shuffles, __reduce_add_sync) and the block before the atomic.",
+        detail=f"Of the atomics {listed(where)}." if where else "",
+        places=where,
     )
 
 
@@ -249,18 +231,4 @@ def uneven_slices(k: View) -> Found | None:
         f"One L2 slice is {short(hottest, '%')} busy while the mean over all is {short(mean, '%')}",
         "high",
         advice="Many accesses share one address or one stride: spread the counter, change the padding.",
-    )
-
-
-@rule("sector-promotion", family="memory", needs=("l2_promoted_miss_pct",))
-def sector_promotion(k: View) -> Found | None:
-    """L2 fetches 64 bytes or more for a 32-byte miss."""
-    promoted = k["l2_promoted_miss_pct"]
-    if promoted < EXCESS or k.share("dram") < IDLE:
-        return None
-    return Found(
-        f"{short(promoted, '%')} of the L2 misses were widened to 64 bytes or more",
-        k.weight("dram"),
-        advice="For scattered 32-byte reads ask for less with a cache hint or "
-        "cudaLimitMaxL2FetchGranularity.",
     )

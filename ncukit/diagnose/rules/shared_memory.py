@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.words import short
+from ncukit.model import Place
 
 CONFLICT = 1.5
 """Wavefronts over the ideal from which accesses conflict; arbitration alone stays below."""
@@ -14,6 +18,21 @@ PATTERN = 5.0
 
 OVERLOADED = 2.0
 """Data-stage share over request share from which requests need several wavefronts (peaks differ by 2)."""
+
+COUNTED = 25.0
+"""[%] of shared wavefronts counted as conflicts beside a clean pattern: worth saying that they are none."""
+
+STAGED = 1.0
+"""[%] of instructions that store to shared memory: less is no staging of global data."""
+
+WAITING = 20.0
+"""[%] of warp latency waiting for loads: less leaves nothing for asynchronous copies to hide."""
+
+SHARED_ATOMICS = 2.0
+"""[%] of instructions: each takes as many passes as its lanes share an address."""
+
+LOADS = re.compile(r"^(LDS|LDSM)\b")
+STORES = re.compile(r"^(STS|STSM|LDGSTS)\b")
 
 
 @rule("bank-conflicts-loads", family="memory", needs=("shared_load_ways", "shared_load_bank_conflicts"))
@@ -36,15 +55,42 @@ def _conflicts(k: View, direction: str) -> Found | None:
     conflicts, wavefronts = k[f"shared_{direction}_bank_conflicts"], k.get(f"shared_{direction}_wavefronts")
     lost = 100 * conflicts / wavefronts if wavefronts else 100 * (1 - 1 / ways)
     full = max(k.share("l1"), k.share("shared"))
+    where = _where(k, LOADS if direction == "load" else STORES)
     return Found(
         f"Shared {direction}s conflict {short(round(ways))} ways: {short(lost, '%')} of their wavefronts "
         "are conflicts",
         k.weight("l1", "shared"),
         detail=f"The data stage they go through is {short(full, '%')} busy."
-        + ("" if full >= QUIET else " The conflicts are real and cost little here."),
+        + ("" if full >= QUIET else " The conflicts are real and cost little here.")
+        + (f" Of the excess wavefronts {listed(where)}." if where else ""),
         advice="Pad the rows of the tile by one element, or swizzle the index, so that lanes fall into "
         "different banks.",
         gain=k.relief(lost, "l1", "shared"),
+        places=where,
+    )
+
+
+def _where(k: View, opcodes: re.Pattern[str]) -> tuple[Place, ...]:
+    return places(
+        k.source, lambda c: c.excess_wavefronts, "wavefront", lambda row: bool(opcodes.match(row.opcode))
+    )
+
+
+@rule("bank-arbitration", family="memory", needs=("shared_bank_conflict_pct", "shared_excess_share_pct"))
+def bank_arbitration(k: View) -> Found | None:
+    """Conflicts are counted although no address pattern causes them."""
+    counted, pattern = k["shared_bank_conflict_pct"], k["shared_excess_share_pct"]
+    if (
+        counted < COUNTED
+        or pattern >= PATTERN
+        or not (k.get("shared_load_inst") or k.get("shared_store_inst"))
+    ):
+        return None
+    return Found(
+        f"{short(counted, '%')} of the shared wavefronts are counted as conflicts, but the address pattern "
+        f"causes {short(pattern, '%')}: the rest is arbitration with other traffic",
+        "info",
+        advice="Padding will not help: the counter includes waits for the data stage that others use.",
     )
 
 
@@ -54,12 +100,15 @@ def shared_pattern(k: View) -> Found | None:
     excess = k["shared_excess_share_pct"]
     if excess < 25:  # a quarter: less is one unlucky instruction among many
         return None
+    where = _where(k, re.compile(""))
     return Found(
         f"{short(excess, '%')} of the shared-memory wavefronts are beyond what the address pattern needs "
         "at best",
         k.weight("l1", "shared"),
         advice="Pad or swizzle the shared array.",
+        detail=f"Of the excess wavefronts {listed(where)}." if where else "",
         gain=k.relief(excess, "l1", "shared"),
+        places=where,
     )
 
 
@@ -98,4 +147,50 @@ def bulk_copies(k: View) -> Found | None:
         "info",
         advice="These copies are not among the global-load counters; sectors per request above 16 are an "
         "artefact.",
+    )
+
+
+@rule(
+    "stage-by-copy",
+    family="memory",
+    needs=(
+        "compute_capability",
+        "global_load_opcode_inst",
+        "shared_store_opcode_inst",
+        "cp_async_inst",
+        "inst_executed",
+    ),
+)
+def stage_by_copy(k: View) -> Found | None:
+    """Global data goes through registers into shared memory although the GPU can copy it directly."""
+    stores, loads = k["shared_store_opcode_inst"], k["global_load_opcode_inst"]
+    if k["compute_capability"] < 80 or k["cp_async_inst"] > 0 or (k.get("tma_load_bytes") or 0) > 0:
+        return None
+    if not loads or 100 * stores < STAGED * k["inst_executed"] or stores < loads / 4:
+        return None
+    waits = k.facts.waits
+    if waits is None or not waits.matter or (share := waits.of("global_memory_dependency")) < WAITING:
+        return None
+    k.get(waits.metric("global_memory_dependency"))
+    return Found(
+        f"{short(loads)} global loads feed {short(stores)} stores to shared memory through registers, and "
+        f"{short(share, '%')} of the warp latency waits for them",
+        "low" if any(s.full for s in k.facts.shares.units.values()) else "medium",
+        advice="Copy with cp.async (cuda::memcpy_async) or TMA into a second buffer while the first is used.",
+    )
+
+
+@rule("shared-atomics", family="memory", needs=("shared_atomic_inst", "inst_executed"))
+def shared_atomics(k: View) -> Found | None:
+    """Atomics on shared memory are a visible part of the instructions."""
+    share = 100 * k["shared_atomic_inst"] / k["inst_executed"] if k["inst_executed"] else 0.0
+    if share < SHARED_ATOMICS:
+        return None
+    where = places(k.source, lambda c: c.instructions, "inst", lambda row: row.opcode.startswith("ATOMS"))
+    return Found(
+        f"{short(share, '%')} of the instructions are atomics on shared memory",
+        k.weight("l1", "shared"),
+        advice="Give each warp its own copy of the counters and add the copies at the end.",
+        detail=f"Of them {listed(where)}." if where else "",
+        places=where,
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ncukit.diagnose.rule import Found, View, rule
+import re
+
+from ncukit.diagnose.places import listed, places
+from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.steps.full import MOSTLY_MOVES
 from ncukit.diagnose.words import short
+from ncukit.model import Place
 
 MANY_ACCESSES = 25.0
 """[%] of instructions that access memory: one in four is more than tiled code needs."""
@@ -23,6 +27,17 @@ SPECIAL = 10.0
 
 UNIFORM_BRANCHES = 80.0
 """[%] of branch targets on which all active threads agree."""
+
+GENERIC = 25.0
+"""[%] of the accesses to memory: a few are normal where a pointer's space is unknown."""
+
+CONVERTS = re.compile(r"^(I2F|I2FP|F2I|F2IP|F2F|F2FP|I2I|I2IP|FRND)\b")
+INTEGER_WORK = re.compile(r"^(IMAD|IADD3?|LEA|LOP3?|SHF|SHL|SHR|ISETP|IMNMX|PRMT|VIADD\w*|LEA32I)\b")
+MATH = ("inst_mix_fp32_pct", "inst_mix_fp64_pct", "inst_mix_fp16_pct", "inst_mix_tensor_pct")
+
+
+def _where(k: View, opcodes: re.Pattern[str]) -> tuple[Place, ...]:
+    return places(k.source, lambda c: c.instructions, "inst", lambda row: bool(opcodes.match(row.opcode)))
 
 
 @rule("debug-build", family="source", needs=("inst_mix_mov_pct",))
@@ -45,13 +60,13 @@ def debug_build(k: View) -> Found | None:
 def loads_outnumber_math(k: View) -> Found | None:
     """Memory instructions outnumber the arithmetic they feed."""
     accesses = k["inst_mix_shared_memory_pct"] + k["inst_mix_global_memory_pct"]
-    kinds = ("inst_mix_fp32_pct", "inst_mix_fp64_pct", "inst_mix_fp16_pct", "inst_mix_tensor_pct")
-    math = sum(k.get(id) or 0.0 for id in kinds)
+    math = sum(k.get(id) or 0.0 for id in MATH)
     if accesses < MANY_ACCESSES or accesses <= math:
         return None
+    each = f": {short(accesses / math)} accesses for each of them" if math >= 1 else ""
     return Found(
         f"{short(accesses, '%')} of the instructions access memory, {short(math, '%')} are floating-point "
-        "or tensor math",
+        f"or tensor math{each}",
         k.weight("lsu", "l1", "shared"),
         advice="Keep a tile in registers and reuse each loaded value; use 128-bit accesses.",
     )
@@ -63,12 +78,19 @@ def integer_overhead(k: View) -> Found | None:
     integer = k["inst_mix_integer_pct"]
     if integer < INTEGER:
         return None
-    kinds = ("inst_mix_fp32_pct", "inst_mix_fp64_pct", "inst_mix_fp16_pct", "inst_mix_tensor_pct")
-    math = sum(k.get(id) or 0.0 for id in kinds)
+    math = sum(k.get(id) or 0.0 for id in MATH)
+    each = f": {short(integer / math)} for each of them" if math >= 1 else ""
+    where = _where(k, INTEGER_WORK)
+    busy = max(k.share("int"), k.share("issue"))
     return Found(
         f"{short(integer, '%')} of the instructions are integer, {short(math, '%')} are floating-point or "
-        "tensor math",
-        "medium" if max(k.share("int"), k.share("issue")) >= 60 else "low",
+        f"tensor math{each}",
+        "medium" if busy >= 60 else "low",
+        detail=f"Of the integer instructions {listed(where)}." if where else "",
+        gain=Gain(max(0.0, integer - math), "local", "of the instructions, if no more were integer than math")
+        if math >= 1
+        else None,
+        places=where,
         advice="Hoist index arithmetic out of the loop, unroll, use 32-bit offsets."
         if math >= 1
         else "Integer work is the work here: count operations per element.",
@@ -82,10 +104,18 @@ def conversions(k: View) -> Found | None:
     if share < CONVERSIONS:
         return None
     busy = max(k.share("xu"), k.share("int"))
+    where = _where(k, CONVERTS)
+    rows = () if k.source is None else k.source.rows
+    used = sorted({row.opcode.split(".")[0] for row in rows if CONVERTS.match(row.opcode)})
+    which = f" ({', '.join(used)})" if used else ""
     return Found(
-        f"{short(share, '%')} of the instructions convert between types; XU pipe {short(k.share('xu'), '%')}",
+        f"{short(share, '%')} of the instructions convert between types{which}; XU pipe "
+        f"{short(k.share('xu'), '%')}",
         "medium" if busy >= 40 else "low",
         advice="Convert once and keep the wide type, or convert in packed form.",
+        detail=f"Of the conversions {listed(where)}." if where else "",
+        gain=Gain(share, "local", "of the instructions, if none converted"),
+        places=where,
     )
 
 
@@ -120,8 +150,28 @@ def branch_divergence(k: View) -> Found | None:
     """Threads of a warp take different branch targets."""
     if not k["divergent_branches"] or k["branch_efficiency_pct"] >= UNIFORM_BRANCHES:
         return None
+    where = places(k.source, lambda c: c.divergent, "branch")
     return Found(
         f"Threads agree on only {short(k['branch_efficiency_pct'], '%')} of the branch targets",
         "medium",
         advice="Make the condition the same for all threads of a warp, or sort the work by it.",
+        detail=f"Of the divergent branches {listed(where)}." if where else "",
+        places=where,
+    )
+
+
+@rule("generic-accesses", family="source", needs=("generic_access_inst", "global_opcode_inst"))
+def generic_accesses(k: View) -> Found | None:
+    """Memory is accessed through generic addresses, whose space the hardware finds out each time."""
+    generic, typed = k["generic_access_inst"], k["global_opcode_inst"]
+    if not generic or 100 * generic < GENERIC * (generic + typed):
+        return None
+    where = _where(k, re.compile(r"^(LD|ST)\b"))
+    return Found(
+        f"{short(generic)} loads and stores are generic (LD, ST), {short(typed)} are global (LDG, STG)",
+        "low",
+        advice="Let the compiler see the space: pass pointers straight to the kernel, mark them "
+        "__restrict__, avoid device-side allocation.",
+        detail=f"Of the generic accesses {listed(where)}." if where else "",
+        places=where,
     )

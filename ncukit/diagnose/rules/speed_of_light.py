@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ncukit.catalog.units import load_units
 from ncukit.diagnose.facts import SHORT, TINY
-from ncukit.diagnose.rule import Found, View, rule
+from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.idle import BUSY_SMS
-from ncukit.diagnose.words import short
+from ncukit.diagnose.words import listed, short
 
 SAME_NUMBER = 1.0
 """[points] Two maxima this close with the same leading member are one measurement."""
@@ -74,6 +74,60 @@ def one_number_twice(k: View) -> Found | None:
     )
 
 
+@rule(
+    "leading-metrics",
+    family="speed_of_light",
+    needs=("@breakdown", ("sm_throughput_pct", "memory_throughput_pct")),
+)
+def leading_metrics(k: View) -> Found | None:
+    """Compute and memory throughput [%] are maxima over many counters: which one leads each."""
+    said, names = [], []
+    for id, word in (("sm_throughput_pct", "compute"), ("memory_throughput_pct", "memory")):
+        members, value = k.facts.kernel.breakdowns.get(id, ()), k.get(id)
+        if not members or value is None:
+            continue
+        raw, percent = members[0]
+        member = load_units().member(raw)
+        second = f", then {members[1][0]} at {short(members[1][1], '%')}" if len(members) > 1 else ""
+        said.append(
+            f"{word} throughput ({short(value, '%')}) is its {raw if member is None else member.name}"
+        )
+        names.append(f"{raw} at {short(percent, '%')}{second}")
+    if not said:
+        return None
+    return Found(
+        f"{' and '.join(said)}: both are maxima over many counters"
+        if len(said) > 1
+        else f"{said[0]}: a maximum over many counters",
+        "info",
+        detail=f"{'; '.join(names)}.",
+        advice="Compare members, not maxima: the lists differ between GPUs.",
+    )
+
+
+@rule("nothing-measured", family="speed_of_light", needs=())
+def nothing_measured(k: View) -> Found | None:
+    """Neither throughputs nor stall reasons were collected."""
+    if k.facts.shares.units or k.facts.waits is not None:
+        return None
+    has = [word for id, word in MEASURED.items() if k.get(id) is not None]
+    return Found(
+        "Neither throughputs, pipes nor stall reasons were collected"
+        + (f", only {listed(has)}" if has else ", and no duration either"),
+        "info",
+        advice="Profile with --set full, or at least --section SpeedOfLight --section WarpStateStats.",
+    )
+
+
+MEASURED = {
+    "kernel_duration": "the duration",
+    "waves_per_sm": "the launch configuration",
+    "achieved_occupancy_pct": "the achieved occupancy",
+    "inst_executed": "instruction counts",
+    "dram_bytes": "DRAM bytes",
+}
+
+
 @rule("idle-sms", family="speed_of_light", needs=("sm_active_pct",))
 def idle_sms(k: View) -> Found | None:
     """SMs had no work for part of the elapsed cycles [%]."""
@@ -84,7 +138,7 @@ def idle_sms(k: View) -> Found | None:
         f"SMs are idle for {short(idle, '%')} of the elapsed cycles",
         "high" if idle >= 30 else "medium",
         advice="More or more equal blocks: split the work finer, or let each block fetch its next piece.",
-        gain=(idle, "global"),
+        gain=Gain(idle, "global", "the idle time, if every SM worked to the end"),
     )
 
 

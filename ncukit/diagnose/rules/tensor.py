@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from ncukit.diagnose.rule import Found, View, rule
+import re
+
+from ncukit.catalog import load
+from ncukit.catalog.expression import OPCODES_FULL
+from ncukit.catalog.opcodes import tensor_dtype
+from ncukit.diagnose.places import listed, places
+from ncukit.diagnose.rule import Found, Gain, View, rule
+from ncukit.diagnose.rules.coalescing import access_width
 from ncukit.diagnose.shares import TENSOR_TYPES
+from ncukit.diagnose.waits import states
 from ncukit.diagnose.words import short
 
 FEW_FP64 = 4.0
@@ -17,6 +25,20 @@ HALF_READ = 1.6
 
 WELL_USED = 60.0
 """[%] of the dense tensor peak that good kernels exceed."""
+
+MATTERS = 2.0
+"""[%] of the instructions that are MMA from which tensor cores are what the kernel is about."""
+
+FULL_WIDTH = 0.75
+"""Share of the global loads that are 16 bytes wide in a kernel whose operands are aligned."""
+
+SLOWER = {90: ("two thirds", "wgmma (CUTLASS 3, Triton 3)"), 100: ("a quarter", "tcgen05 MMA")}
+"""What warp-level MMA reaches of the peak, and what reaches all of it, by compute capability x 10."""
+
+ALIGNED = re.compile(r"align(\d+)\b")
+"""Alignment [element] in the names of CUTLASS kernels: a hint, no proof."""
+
+GLOBAL_LOADS = re.compile(r"^(LDG|LDGSTS)\b")
 
 TENSOR_COUNTS = (
     "tensor_inst",
@@ -42,6 +64,95 @@ def tensor_use(k: View) -> Found | None:
         f"Tensor cores work{of}, at {short(share.value, '%')} of {peak}",
         "info" if well else "low",
         advice="" if well else "Feed them: larger tiles, deeper copies, fewer instructions around each MMA.",
+        detail=_opcodes(k),
+    )
+
+
+def _opcodes(k: View) -> str:
+    """Return the tensor opcodes that ran, most first, with their count and input type."""
+    opcodes = load().opcodes
+    ran = [
+        (str(opcode), float(count))
+        for opcode, count in k.facts.kernel.raw.instances.get(OPCODES_FULL, ())
+        if count and opcodes.class_of(str(opcode).split(".")[0]) == "tensor"
+    ]
+    if not ran:
+        return ""
+    ran.sort(key=lambda item: -item[1])
+    rest = f" and {len(ran) - 3} more kinds" if len(ran) > 3 else ""
+    said = [f"{short(count)} {opcode} ({_type(opcode)})" for opcode, count in ran[:3]]
+    return f"By opcode: {', '.join(said)}{rest}."
+
+
+def _type(opcode: str) -> str:
+    name, *modifiers = opcode.split(".")
+    found = tensor_dtype(name, modifiers)
+    return "type in a descriptor" if found == "unknown" else found.upper()
+
+
+@rule("tensor-feeding", family="tensor", needs=("inst_mix_tensor_pct", "tensor_busy_pct"))
+def tensor_feeding(k: View) -> Found | None:
+    """Tensor cores have work and are not full: what keeps them waiting."""
+    share = k.facts.shares.units.get("tensor")
+    if share is None or share.percent >= WELL_USED or k["inst_mix_tensor_pct"] < MATTERS:
+        return None
+    others = [s for s in k.facts.shares.ranked() if s.unit.id not in ("tensor", "issue")]
+    busiest = max(others, key=lambda s: s.percent, default=None)
+    waits = k.facts.waits
+    said = []
+    if busiest is not None:
+        k.share(busiest.unit.id)
+        said.append(f"{busiest.name} is at {short(busiest.percent, '%')}")
+    if waits is not None and waits.matter:
+        state, held = waits.top()
+        k.get(waits.metric(state))
+        said.append(f"{short(held, '%')} of the warp latency is {states()[state][1]}")
+    if not said:
+        return None
+    return Found(
+        f"Tensor cores are {short(share.percent, '%')} busy: {' and '.join(said)}",
+        "medium" if (k.get("blocks_per_sm") or 1.0) >= 0.9 else "low",
+        advice="Relieve what is named: larger tiles for L2 and DRAM, more stages for latency, fewer "
+        "instructions around each MMA for the ALU.",
+        gain=Gain(
+            100 * (1 - share.percent / WELL_USED),
+            "local",
+            f"until the tensor cores are {WELL_USED:.0f} % busy, which good kernels exceed",
+        ),
+    )
+
+
+@rule("tensor-alignment", family="tensor", needs=("tensor_inst", "@code"))
+def tensor_alignment(k: View) -> Found | None:
+    """Operands of MMA are loaded in less than 16 bytes a thread: rows are not aligned."""
+    assert k.source is not None
+    rows = [row for row in k.source.rows if GLOBAL_LOADS.match(row.opcode) and row.cost.instructions]
+    count = sum(row.cost.instructions or 0 for row in rows)
+    if not k["tensor_inst"] or not count or (k.get("tma_load_bytes") or 0) > 0:
+        return None
+    wide = sum(row.cost.instructions or 0 for row in rows if access_width(row.opcode) == 16)
+    if wide >= FULL_WIDTH * count:
+        return None
+    named = ALIGNED.search(k.facts.kernel.demangled)
+    hint = f" Its name says alignment to {named[1]} elements." if named else ""
+    where = places(
+        k.source,
+        lambda c: c.instructions,
+        "inst",
+        lambda row: bool(GLOBAL_LOADS.match(row.opcode)) and access_width(row.opcode) < 16,
+    )
+    return Found(
+        f"Only {short(100 * wide / count, '%')} of the global loads of this MMA kernel are 16 bytes wide",
+        "medium" if k.share("lsu") >= 40 or (named is not None and int(named[1]) < 8) else "low",
+        advice="Make leading dimensions multiples of 16 bytes (8 half elements) and align the pointers; pad "
+        "odd shapes.",
+        detail=(f"Of the narrow loads {listed(where)}." if where else "") + hint,
+        gain=Gain(
+            100 * (1 - wide / count) * 0.75,
+            "local",
+            "of the load instructions, if 4-byte loads became 16-byte ones",
+        ),
+        places=where,
     )
 
 
@@ -71,16 +182,43 @@ def half_math_without_tensor(k: View) -> Found | None:
     )
 
 
-@rule("mma-where-wgmma", family="tensor", needs=("compute_capability", "warp_mma_inst", "warpgroup_mma_inst"))
-def mma_where_wgmma(k: View) -> Found | None:
-    """Warp-level MMA on a GPU whose full rate needs warp-group MMA."""
-    if k["compute_capability"] != 90 or k["warp_mma_inst"] <= 0 or k["warpgroup_mma_inst"] > 0:
+@rule("fp32-without-tensor", family="tensor", needs=("tensor_inst", "flops_fp32", "inst_mix_fp32_pct"))
+def fp32_without_tensor(k: View) -> Found | None:
+    """FP32 multiply-adds fill the FMA pipe on a GPU whose tensor cores take TF32."""
+    if k["tensor_inst"] > 0 or k["inst_mix_fp32_pct"] < 50 or k.share("fp32") < 60:
+        return None
+    tensor, ordinary = k.get("peak_flop_rate_tensor_tf32"), k.get("peak_flop_rate_fp32")
+    if not tensor or not ordinary or tensor < 2 * ordinary:
         return None
     return Found(
-        f"{short(k['warp_mma_inst'])} warp-level MMAs and no warp-group MMA: these reach two thirds of "
-        "this GPU's peak",
+        f"{short(k['flops_fp32'], 'FLOP')} of FP32 fill the FMA pipe ({short(k.share('fp32'), '%')}), while "
+        f"TF32 tensor cores could do {short(tensor / ordinary)} times as many a second",
+        "low",
+        advice="If it is a matrix product and ten bits of mantissa will do, use TF32 MMA; elementwise work "
+        "stays where it is.",
+        gain=Gain(
+            100 * (1 - ordinary / tensor), "local", "of the FMA pipe's work, at the ratio of the two peaks"
+        ),
+    )
+
+
+@rule("mma-where-wgmma", family="tensor", needs=("compute_capability", "warp_mma_inst", "warpgroup_mma_inst"))
+def mma_where_wgmma(k: View) -> Found | None:
+    """Warp-level MMA on a GPU whose full rate needs warp-group or tcgen05 MMA."""
+    cc = int(k["compute_capability"])
+    known = SLOWER.get(100 if cc in (100, 103) else cc)
+    wider = k["warpgroup_mma_inst"] + (k.get("tcgen05_mma_inst") or 0)
+    if known is None or k["warp_mma_inst"] <= 0 or wider > 0:
+        return None
+    part, better = known
+    return Found(
+        f"{short(k['warp_mma_inst'])} warp-level MMAs and no wider one: these reach {part} of this GPU's "
+        "peak",
         "medium" if k.share("tensor") >= 40 else "low",
-        advice="Use wgmma (CUTLASS 3, Triton 3) where the tile allows it.",
+        advice=f"Use {better} where the tile allows it.",
+        gain=Gain(
+            33.3 if cc == 90 else 75.0, "local", f"of the MMA's own time: warp-level MMA reaches {part}"
+        ),
     )
 
 
