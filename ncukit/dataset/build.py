@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from ncukit.dataset import workers as local
 from ncukit.dataset.inputs import expand
-from ncukit.dataset.state import ERRORS, METRICS, Entry, State, locked
+from ncukit.dataset.state import ERRORS, METRICS, NOWHERE, Entry, State, locked
 from ncukit.dataset.tasks import Outcome, Task, crashed, extract
 from ncukit.errors import UsageError
 
@@ -115,8 +115,8 @@ def plan(
         entry = state.files.get(path)
         whole = entry is not None and all((folder / part).is_file() for part in entry.parts)
         found = _stat(path)
-        again = entry is not None and entry.error is not None and entry.error["code"] in RETRIED
-        known = entry if whole and not force and not stale and not again else None
+        retried = entry is not None and entry.error is not None and entry.error["code"] in RETRIED
+        known = entry if whole and not force and not stale and not retried else None
         if known is not None and found is not None and known.same_file(found):
             unchanged.append(path)
             continue
@@ -230,10 +230,11 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def gpu_of(part: str) -> str:
-    """Return the GPU of a part file by its folder.
+def gpu_of(part: str) -> str | None:
+    """Return the GPU of a part file by its folder; None where it is not known.
 
     >>> gpu_of("gpu=NVIDIA%20A40/x.parquet")
     'NVIDIA A40'
     """
-    return unquote(part.split("/")[0].partition("=")[2])
+    name = unquote(part.split("/")[0].partition("=")[2])
+    return None if name == NOWHERE else name

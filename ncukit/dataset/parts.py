@@ -14,13 +14,12 @@ import pyarrow.parquet
 
 from ncukit.dataset.rows import Rows
 from ncukit.dataset.schema import PARTITION, file_schema
+from ncukit.dataset.state import NOWHERE
 from ncukit.errors import UsageError
 from ncukit.model import Kernel, Verdict
 
 ROWS = 512
 """Launches of a row group: what a worker holds of a file of any length."""
-NOWHERE = "__HIVE_DEFAULT_PARTITION__"
-"""Value of the partition where the GPU is not known, as Hive writes it."""
 _SORTABLE = ["file", "name", "class", "limiter"]
 """Columns whose smallest and largest value are stored: those that questions filter by."""
 

@@ -1,0 +1,227 @@
+"""Look through a folder of runs, reports and datasets; reports that no dataset holds are read now."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ncukit.collect.directory import PAGE, PROFILE, RECORD, TIMING, read_json, read_record
+from ncukit.dataset.build import Progress, build, gpu_of
+from ncukit.dataset.inputs import SUFFIXES
+from ncukit.dataset.state import NAME, Entry, State
+from ncukit.errors import ReportError, ReportNotFound
+from ncukit.model.run import Run, Timing
+from ncukit.model.survey import Measured, Origin, Survey, Unusable
+
+_LIGHT = [
+    *("index", "demangled", "grid", "block", "class", "limiter", "confidence", "synthetic"),
+    "kernel_duration",
+]
+"""Columns that are read of every launch; the longest of a kernel is read whole."""
+
+
+@dataclass
+class _Found:
+    """What a walk through the folder met."""
+
+    reports: list[Path] = field(default_factory=list)
+    runs: list[Path] = field(default_factory=list)
+    datasets: list[Path] = field(default_factory=list)
+
+
+def survey(
+    folder: str | os.PathLike[str], *, workers: int | None = None, progress: Progress | None = None
+) -> Survey:
+    """Return what lies below ``folder``.
+
+    Raises:
+        ReportNotFound: there is no such folder, or no report, run or dataset in it.
+    """
+    home = Path(folder).absolute()
+    if not home.is_dir():
+        raise ReportNotFound(home, f"there is no folder {folder}", "give a folder of runs and reports")
+    found = _walk(home)
+    if not (found.reports or found.runs or found.datasets):
+        raise ReportNotFound(home, f"{folder} holds no report, run or dataset", "profile something first")
+    measured: list[Measured] = []
+    unusable: list[Unusable] = []
+    held: set[str] = set()
+    for dataset in found.datasets:
+        state = _usable(dataset)
+        if state is None:
+            why = "the dataset was made by another version of ncukit: build it again"
+            unusable.append(Unusable(_name(dataset, home), why))
+            continue
+        held |= {path for path, entry in state.items() if _current(path, entry)}
+        _take(dataset, state, home, measured, unusable)
+    rest = [path for path in found.reports if str(path) not in held]
+    if rest:
+        with tempfile.TemporaryDirectory(prefix="ncukit-") as scratch:
+            build(rest, scratch, workers=workers, progress=progress)
+            _take(Path(scratch), _usable(Path(scratch)) or {}, home, measured, unusable)
+    unusable += _runs_without_counters(found.runs, home)
+    datasets = tuple(_name(path, home) for path in found.datasets)
+    return Survey(
+        str(folder), tuple(measured), tuple(unusable), len(found.reports), len(found.runs), datasets
+    )
+
+
+def _walk(home: Path) -> _Found:
+    found = _Found()
+    for place, folders, names in os.walk(home):
+        if NAME in names:
+            found.datasets.append(Path(place))
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if RECORD in names:
+            found.runs.append(Path(place))
+        found.reports += [Path(place, name) for name in sorted(names) if name.endswith(SUFFIXES)]
+    return found
+
+
+def _usable(dataset: Path) -> Mapping[str, Entry] | None:
+    """Return the entries whose reports did not change since, or are gone; None for another version's rows."""
+    from ncukit.dataset.schema import fingerprint
+
+    state = State.load(dataset)
+    if state is None or state.fingerprint != fingerprint():
+        return None
+    return {
+        path: entry
+        for path, entry in state.files.items()
+        if _current(path, entry) or not os.path.exists(path)
+    }
+
+
+def _current(path: str, entry: Entry) -> bool:
+    try:
+        return entry.same_file(os.stat(path))
+    except OSError:
+        return False
+
+
+def _take(
+    dataset: Path,
+    entries: Mapping[str, Entry],
+    home: Path,
+    measured: list[Measured],
+    unusable: list[Unusable],
+) -> None:
+    for path, entry in entries.items():
+        origin = _origin(Path(path), entry.mtime_ns, home)
+        if entry.error is not None:
+            unusable.append(Unusable(origin.name, str(entry.error["message"]), origin.page))
+        for part in entry.parts:
+            if (dataset / part).is_file():
+                measured += _kernels(dataset / part, origin, gpu_of(part))
+
+
+def _kernels(part: Path, origin: Origin, gpu: str | None) -> Iterator[Measured]:
+    """Yield every kernel of a part file; memory is that of the part."""
+    import pyarrow.parquet
+
+    from ncukit.dataset.rows import kernel_of
+
+    file = pyarrow.parquet.ParquetFile(part)
+    table = file.read()
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for at, row in enumerate(table.select(_LIGHT).to_pylist()):
+        groups.setdefault(row["demangled"], []).append({**row, "at": at})
+    for launches in groups.values():
+        longest = max(launches, key=lambda row: row["kernel_duration"] or 0.0)
+        (whole,) = table.take([longest["at"]]).to_pylist()
+        limits: dict[tuple[str, str | None], float] = {}
+        for row in launches:
+            key = (row["class"], row["limiter"])
+            limits[key] = limits.get(key, 0.0) + (row["kernel_duration"] or 0.0)
+        durations = [row["kernel_duration"] for row in launches if row["kernel_duration"] is not None]
+        yield Measured(
+            origin,
+            kernel_of(whole),
+            gpu,
+            longest["class"],
+            longest["limiter"],
+            longest["confidence"],
+            longest["grid"],
+            longest["block"],
+            len(launches),
+            tuple(sorted(durations)),
+            limits,
+            longest["synthetic"],
+        )
+
+
+def _origin(path: Path, mtime_ns: int, home: Path) -> Origin:
+    time = datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+    origin = Origin(str(path), _name(path, home), time, page=_beside(path.with_suffix(".html")))
+    if path.name != PROFILE:
+        return origin
+    try:
+        run = read_record(path.parent)
+    except ReportError:
+        return origin
+    git = run.git or {}
+    created = _time(run)
+    return Origin(
+        origin.path,
+        origin.name,
+        created or time,
+        created is not None,
+        _beside(path.parent / PAGE) or origin.page,
+        git.get("revision"),
+        bool(git.get("modified")),
+        dict(run.target.get("params") or {}),
+        _clean(path.parent),
+    )
+
+
+def _clean(folder: Path) -> float | None:
+    """Return the median [s] of the clean timing of a run; None where there is none of the GPU."""
+    try:
+        timing = Timing.from_dict(read_json(folder / TIMING))
+    except (ReportError, KeyError, TypeError):
+        return None
+    return timing.median if timing.is_gpu_time else None
+
+
+def _time(run: Run) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(run.created)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _runs_without_counters(runs: list[Path], home: Path) -> Iterator[Unusable]:
+    for path in runs:
+        if (path / PROFILE).is_file():
+            continue
+        name, page = _name(path, home), _beside(path / PAGE)
+        try:
+            run = read_record(path)
+        except ReportError as error:
+            yield Unusable(name, error.message, page)
+            continue
+        if run.points:
+            continue  # a sweep: its points are runs of their own
+        failure = run.error or {}
+        why = failure.get("message") or f"the run is {run.status}"
+        yield Unusable(name, f"no counters: {why}", page)
+
+
+def _beside(page: Path) -> str | None:
+    return str(page) if page.is_file() else None
+
+
+def _name(path: Path, home: Path) -> str:
+    """Return the name of ``path`` inside the folder; of one outside, its last parts."""
+    try:
+        return path.relative_to(home).as_posix() if path != home else home.name
+    except ValueError:
+        return "/".join(path.parts[-2:])
