@@ -172,7 +172,8 @@ def test_profiled_against_traced_is_explained(tmp_path: Path) -> None:
     )
     said = [words(text) for text in section["why"]]
     assert said[0] == (
-        "Under ncu the launch took 2.00 × its traced time. Different there: the clock, the caches and number."
+        "Under ncu the launch took 2.00 × its traced time. Different there: the clock, the caches and the number "
+        "of launches."
     )
     assert [text.split(".")[0] for text in said[1:]] == ["Clock", "Caches", "Number"]
     assert "1.00 GHz, 50.0 % of the highest" in said[1]

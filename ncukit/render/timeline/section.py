@@ -172,9 +172,17 @@ def why_two_times(timeline: Timeline, cells: Cells, match: Match | None) -> list
     if near.n > 1:
         span = numbers.span(near.min / 1e9, near.max / 1e9, "s")
         said.append(("Number.", f"ncu measured one launch; the trace has {near.n:,} like it, {span}."))
-    differ = listed(["the clock", "the caches", *(head[:-1].lower() for head, _ in said[2:])])
+    differ = listed([_DIFFERENCES[head] for head, _ in said])
     first = line(f"Under ncu the launch took {times(ratio)} × its traced time. Different there: {differ}.")
     return [first, *(line(bold(head), f" {text}") for head, text in said)]
+
+
+_DIFFERENCES = {
+    "Clock.": "the clock",
+    "Caches.": "the caches",
+    "Company.": "the company",
+    "Number.": "the number of launches",
+}
 
 
 def other_gpu(timeline: Timeline, kernel: Kernel) -> list[Line]:
