@@ -1,0 +1,79 @@
+"""The page of a comparison in a real Chromium: it draws, stays offline, fits small screens and prints."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncukit.render import html
+from ncukit.render.compare.page import page_view
+from tests.test_browser import ARGUMENTS
+from tests.test_compare_output import comparison
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+FIGURES = {"versions": 1, "gpus": 2, "many": 1, "hostile": 2}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the pages, the figure library beside them."""
+    folder = tmp_path_factory.mktemp("pages")
+    for kind in FIGURES:
+        view = page_view(comparison(kind), generated="2026-11-29 17:50 UTC")
+        html.write_page(folder / f"{kind}.html", view, plotly="directory")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("width", [375, 1366])
+def test_the_page_draws_and_does_not_scroll_sideways(
+    kind: str, width: int, pages: Path, browser: Any
+) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 768})
+    said: list[str] = []
+    asked: list[str] = []
+    tab.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto((pages / f"{kind}.html").as_uri())
+    tab.locator(".main-svg").first.wait_for()
+    assert tab.locator(".js-plotly-plot:visible").count() == FIGURES[kind]
+    assert said == []
+    assert [url for url in asked if not url.startswith("file:")] == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.close()
+
+
+def test_a_number_opens_its_evidence_on_both_sides(pages: Path, browser: Any) -> None:
+    tab = browser.new_page(viewport={"width": 1366, "height": 768})
+    tab.goto((pages / "versions.html").as_uri())
+    cells = tab.locator("#changes tr", has_text="dram_bytes").first.locator("[data-t]")
+    for position, value in ((0, "100,000,000"), (1, "70,000,000")):
+        cells.nth(position).hover()
+        assert value in (tab.locator("#tip").text_content() or "")
+    tab.close()
+
+
+def test_a_deep_link_opens_a_pair(pages: Path, browser: Any) -> None:
+    tab = browser.new_page(viewport={"width": 1366, "height": 768})
+    tab.goto((pages / "many.html").as_uri() + "#pair-3-changes")
+    assert tab.locator("#pair-3").get_attribute("open") is not None
+    tab.close()
