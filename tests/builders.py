@@ -7,8 +7,24 @@ from typing import Any
 
 from ncukit.catalog import load
 from ncukit.model import Instance, Kernel, RawKernel, RawValue, Value
+from ncukit.model.raw import Code
 
 Number = float | int | str | None
+
+COLUMNS = {
+    "inst": "inst_executed",
+    "threads": "thread_inst_executed_true",
+    "samples": "smsp__pcsamp_sample_count",
+    "sectors": "memory_l2_theoretical_sectors_global",
+    "ideal": "memory_l2_theoretical_sectors_global_ideal",
+    "wavefronts": "memory_l1_wavefronts_shared",
+    "ideal_wavefronts": "memory_l1_wavefronts_shared_ideal",
+    "local": "memory_l2_theoretical_sectors_local",
+    "divergent": "smsp__branch_targets_threads_divergent",
+}
+"""Short names of counters by instruction; any other name is a stall state, of samples that cost time."""
+START = 0x7F00_0000_1000
+"""PC of the first instruction of `code`."""
 
 
 def raw_kernel(
@@ -42,6 +58,33 @@ def raw_kernel(
         instances=pairs,
         **fields,
     )
+
+
+def code(
+    *rows: tuple[str, dict[str, int]] | tuple[str, dict[str, int], int],
+    file: str = "/src/a.cu",
+    text: str | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Return fields of ``RawKernel`` for instructions (SASS, {column: value}, line of ``file``) in order.
+
+    ``text`` is the source that the report carries; rows without a line have no line information.
+
+    >>> fields = code(("LDG.E R1, [R2.64]", {"inst": 32, "long_scoreboard": 9}, 7))
+    >>> fields["code"].lines, sorted(fields["by_pc"])[1]
+    (((0, 7),), 'smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued')
+    """
+    pcs = tuple(START + 16 * i for i in range(len(rows)))
+    by_pc: dict[str, dict[int, int]] = {}
+    for pc, row in zip(pcs, rows, strict=True):
+        for column, value in row[1].items():
+            name = COLUMNS.get(column, f"smsp__pcsamp_warps_issue_stalled_{column}_not_issued")
+            by_pc.setdefault(name, {})[pc] = value
+    lines = tuple((0, row[2]) if len(row) > 2 else None for row in rows)
+    files = (file,) if any(lines) else ()
+    texts = {0: dict(enumerate(text.splitlines(), 1))} if text is not None else {}
+    made = Code(pcs, tuple(row[0] for row in rows), files, lines, texts)
+    return {"code": made, "by_pc": by_pc, "sass": made.text, **fields}
 
 
 def kernel(

@@ -24,8 +24,8 @@ CONTEXT = 3
 LONGEST = 400
 """[character] Longer source lines are cut: generated code has lines of megabytes."""
 
-NO_TEXT = "N/A"
-"""What the library says of an instruction whose text is not in the report."""
+NO_TEXT = ("N/A", "???")
+"""What the library says of an instruction whose text is not in the report, or that it cannot decode."""
 
 
 class Sent:
@@ -124,7 +124,7 @@ def _columns_of(present: set[str], wanted: frozenset[str]) -> list[str]:
 
 def _sass(action: Any, pc: int) -> str:
     text = action.sass_by_pc(pc) or ""
-    return "" if text == NO_TEXT else _clean(text)
+    return "" if text.strip() in NO_TEXT else _clean(text)
 
 
 def _places(action: Any, body: Plain) -> None:

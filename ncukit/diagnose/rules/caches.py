@@ -20,6 +20,9 @@ CROSSES = 20.0
 FITS = 0.5
 """DRAM reads over L2 capacity: what is at most half of L2 stays there between launches."""
 
+MOSTLY_WRITES = 70.0
+"""[%] of the DRAM bytes: warm caches cannot save what is written."""
+
 ONCE = 1.2
 """Asked bytes over DRAM reads: below, nearly every byte is used once."""
 
@@ -84,7 +87,8 @@ def working_set(k: View) -> Found | None:
 @rule("cold-cache", family="memory", needs=("read_per_l2_size", "dram_read_bytes"))
 def cold_cache(k: View) -> Found | None:
     """All that DRAM delivers would fit L2: with caches flushed before the pass it is read again."""
-    if not 0 < k["read_per_l2_size"] <= FITS or k.share("dram") < IDLE:
+    writes = k.get("dram_write_share_pct")
+    if not 0 < k["read_per_l2_size"] <= FITS or k.share("dram") < IDLE or (writes or 0.0) > MOSTLY_WRITES:
         return None
     return Found(
         f"The {short(k['dram_read_bytes'], 'byte')} read from DRAM would fit the "

@@ -21,6 +21,9 @@ VISIBLE_WAVES = 10.0
 UNEVEN_SMS = 70.0
 """[%] Least busy SM over the busiest: below, the blocks are unequal or badly spread."""
 
+MORE_WAVES = 1.2
+"""Waves of clusters over waves of blocks from which clusters visibly keep blocks waiting."""
+
 SMALL_BLOCK = 64.0
 """[thread] Smaller blocks hit the block limit of the SM before its warp limit."""
 
@@ -136,21 +139,18 @@ def one_warp_works(k: View) -> Found | None:
     )
 
 
-@rule("clusters", family="launch", needs=("cluster_size", "cluster_max_active", "usable_sm_count"))
+@rule("clusters", family="launch", needs=("cluster_size", "cluster_max_active", "waves_per_sm", "grid_size"))
 def clusters(k: View) -> Found | None:
-    """Clusters of blocks leave SMs without one: a cluster must fit one GPC whole."""
+    """Clusters of blocks must fit one GPC whole: fewer blocks run at once than SMs could hold."""
     size, active = k["cluster_size"], k["cluster_max_active"]
     if size <= 1 or not active:
         return None
-    resident = k.get("resident_block_limit") or 1.0
-    covered = size * active / max(1.0, resident)
-    left = k["usable_sm_count"] - covered
-    if left < k["usable_sm_count"] * 0.05:  # a GPC or two with an odd SM
+    waves = k["grid_size"] / size / active
+    if waves < k["waves_per_sm"] * MORE_WAVES:
         return None
     return Found(
-        f"Clusters of {size:.0f} blocks: {active:.0f} fit the GPU at once and leave about {left:.0f} of "
-        f"{k['usable_sm_count']:.0f} SMs without a block",
-        "info" if spare(k) else "low",
+        f"In clusters of {size:.0f} blocks the grid makes {short(waves)} waves, by blocks alone "
+        f"{short(k['waves_per_sm'])}: {active:.0f} clusters fit the GPU at once",
+        "low" if waves > 1 else "info",
         advice="Use smaller clusters, or a size that divides the SMs of a GPC.",
-        gain=Gain(100 * left / k["usable_sm_count"], "local", "of the SMs, which no cluster covers"),
     )

@@ -183,7 +183,7 @@ def hot_line(k: View) -> Found | None:
     what = "samples in which nothing was issued" if view.basis == "waiting" else "stall samples"
     at = first.source or f"the instruction at +0x{first.offset:x}"
     return Found(
-        f"{short(first.share, '%')} of the {what} lead to {at}: {first.text}",
+        f"{short(first.share, '%')} of the {what} lead to {at}" + (f": {first.text}" if first.text else ""),
         "low" if _full(k) else "medium",
         advice=_advice(view, first),
         detail=f"{first.note[0].upper()}{first.note[1:]}." if first.note else "",

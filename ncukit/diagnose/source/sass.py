@@ -23,6 +23,9 @@ _NOTHING = re.compile(
 )
 """Opcodes without a result register."""
 
+_TESTS = re.compile(r"^(U?[A-Z]+SETP2?|U?PLOP3|FCHK|QSPC)$")
+"""Opcodes whose results are predicates alone."""
+
 _DOUBLE = re.compile(r"^(DADD|DMUL|DFMA|DMNMX|DSETP)$")
 """Opcodes whose operands are register pairs."""
 
@@ -67,7 +70,7 @@ def parse(text: str) -> Instruction:
     guard, opcode, dotted, rest = found.groups()
     modifiers = tuple(part for part in dotted.split(".") if part)
     operands = _split(rest)
-    results = 0 if _NOTHING.match(opcode) else _results(operands)
+    results = 0 if _NOTHING.match(opcode) else _results(operands, registers=not _TESTS.match(opcode))
     writes = {r for operand in operands[:results] for r in _registers(operand, _width(opcode, modifiers))}
     reads = {r for operand in operands[results:] for r in _registers(operand, _read_width(opcode, operand))}
     guarded = guard is not None and not guard.endswith("T")
@@ -90,16 +93,19 @@ def _split(rest: str) -> list[str]:
     return [*operands, rest[start:].strip()] if rest.strip() else []
 
 
-def _results(operands: list[str]) -> int:
-    """Return how many of the first operands are results: predicates, one register, carry predicates."""
-    count = register = 0
+def _results(operands: list[str], *, registers: bool) -> int:
+    """Return how many of the first operands are results: predicates, one register, carry predicates.
+
+    Without ``registers`` only predicates are.
+    """
+    count, register = 0, not registers
     for operand in operands:
         predicate = re.fullmatch(r"U?P(\d+|T)", operand)
         plain = re.fullmatch(r"U?R(\d+|Z)(\.\w+)*", operand)
         if predicate:
             count += 1
         elif plain and not register:
-            register, count = 1, count + 1
+            register, count = True, count + 1
         else:
             break
     return count
