@@ -356,6 +356,14 @@ def test_launches_without_gpu_work_mean_that_recording_failed(tmp_path: Path) ->
     )
 
 
+def test_calls_without_any_launch_mean_that_the_program_launched_nothing(tmp_path: Path) -> None:
+    builder = Builder()
+    builder.api("cudaGetDeviceCount_v3020", 10, 20)
+    hint = empty(builder, tmp_path / "t.sqlite").hint
+    assert "(1) the program launched nothing: 1 CUDA calls were traced" in hint
+    assert "(2) 1 CUDA calls were traced (0 launches) but nothing on the GPU" in hint
+
+
 # ---- real files ------------------------------------------------------------
 
 VERDICTS = {

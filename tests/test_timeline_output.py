@@ -337,6 +337,21 @@ def test_ranges_that_may_overlap_are_asynchronous_events(tmp_path: Path) -> None
     assert [e["ph"] for e in events(scope) if e["name"] == "outer"] == ["b", "e"]
 
 
+def test_a_trace_is_written_into_a_new_folder_with_the_usual_permissions(
+    trace_file: Path, tmp_path: Path
+) -> None:
+    path = write_trace(tmp_path / "new" / "t.json", whole(open_trace(trace_file)))
+    other = tmp_path / "other"
+    other.touch()
+    assert path.stat().st_mode == other.stat().st_mode
+
+
+def test_a_trace_that_cannot_be_written_is_wrong_use(trace_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot write"):
+        write_trace(tmp_path / "file" / "t.json", whole(open_trace(trace_file)))
+
+
 def test_an_existing_trace_is_kept_without_force(trace_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "t.json"
     target.write_text("mine")

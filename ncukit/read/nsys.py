@@ -217,6 +217,10 @@ def _nothing_ran(db: Database, path: Path, trace: Trace) -> ReportEmpty:
         (bool(failed), f"CUDA itself failed: {failed}"),
         (said.get("PROCESS_0:COLLECT_CUDA_TRACE") == "false", _NOT_TRACED),
         (
+            len(calls) > 0 and not launched,
+            f"the program launched nothing: {len(calls):,} CUDA calls were traced, none of them a launch",
+        ),
+        (
             len(calls) > 0,
             f"{len(calls):,} CUDA calls were traced ({launched:,} launches) but nothing on the GPU: WSL, a "
             "virtual GPU or another profiler kept CUPTI from recording, or the process was killed before it "

@@ -140,7 +140,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        os.chmod(name, 0o666 & ~_umask())
+        os.chmod(name, 0o666 & ~umask())
         os.replace(name, path)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
@@ -151,7 +151,8 @@ def write_text(path: Path, text: str) -> None:
         raise
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Return the permissions that new files of this process lack."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -14,6 +14,7 @@ from ncukit.diagnose.timeline.calls import Named
 from ncukit.diagnose.timeline.scope import KINDS, PROCESS, Scope
 from ncukit.errors import UsageError
 from ncukit.model.trace import UNKNOWN, Columns
+from ncukit.render.html import umask
 
 GPU = 1_000_000
 """Process numbers from here on are GPUs: a process of the system has a smaller one."""
@@ -33,6 +34,7 @@ def write_trace(path: str | Path, scope: Scope, *, force: bool = False) -> Path:
     if path.exists() and not force:
         raise UsageError(f"{path} already exists", "give another name, or --force to overwrite it")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}", "give another place") from error
@@ -43,9 +45,12 @@ def write_trace(path: str | Path, scope: Scope, *, force: bool = False) -> Path:
                     _write(packed, scope)
             else:
                 _write(raw, scope)
+        os.chmod(name, 0o666 & ~umask())
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot write {path}: {error.strerror}", "give another place") from error
         raise
     return path
 
