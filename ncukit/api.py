@@ -498,6 +498,38 @@ def query_dataset(folder: PathLike, sql: str) -> Answer:
     return query(folder, sql)
 
 
+def write_index(
+    folder: PathLike,
+    output: PathLike | None = None,
+    *,
+    workers: int | None = None,
+    force: bool = False,
+    plotly: Literal["inline", "directory"] = "inline",
+    command: str = "",
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Path:
+    """Write one page over a folder of runs, reports and datasets, and return where (``index.html`` in it).
+
+    Reports that a dataset in the folder holds unchanged are not read again; ``workers`` processes read the
+    others.  In a script, call it under ``if __name__ == "__main__":``.
+
+    Raises:
+        ReportNotFound: there is no such folder, or nothing in it.
+        UsageError: the output exists and ``force`` is not given, or it cannot be written.
+    """
+    from ncukit.dataset.survey import survey
+    from ncukit.render.html import write_page
+    from ncukit.render.index.view import page_view
+
+    target = Path(output) if output is not None else Path(folder) / "index.html"
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists already", "use --force to overwrite it, or -o for another name")
+    found = survey(folder, workers=workers, progress=progress)
+    generated = strftime("%Y-%m-%d %H:%M UTC", gmtime())
+    view = page_view(found, target, generated=generated, command=command)
+    return write_page(target, view, force=force, plotly=plotly)
+
+
 def select(diagnoses: Iterable[Diagnosis], launches: Iterable[int] | None) -> list[Diagnosis]:
     """Return the chosen launches (positions from 1; None: all).
 

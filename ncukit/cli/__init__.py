@@ -18,6 +18,7 @@ from ncukit.cli import (
     dataset,
     demo,
     doctor,
+    index,
     metrics,
     output,
     profile,
@@ -68,7 +69,7 @@ def root(
 
 _COMMANDS = (
     *(profile, time, report, show, metrics, compare, baseline, timeline),
-    *(dataset, catalog, doctor, demo, schema),
+    *(dataset, index, catalog, doctor, demo, schema),
 )
 
 for _module in _COMMANDS:

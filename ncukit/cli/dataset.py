@@ -66,7 +66,7 @@ def build(
     """
     from ncukit.api import build_dataset
 
-    with _Bar(quiet=quiet) as bar:
+    with Bar(quiet=quiet) as bar:
         done = build_dataset(
             inputs, output, workers=workers, dask=dask, force=force, keep=keep, progress=bar.show
         )
@@ -119,7 +119,7 @@ def query(
         print(answer.answer_text(found.columns, found.rows, encoding=encoding()))
 
 
-class _Bar:
+class Bar:
     """Progress on stderr, where that is a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -127,7 +127,7 @@ class _Bar:
         self._task: Any = None
         self._quiet = quiet or not sys.stderr.isatty()
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         if not self._quiet:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ncukit.catalog import load
+from ncukit.catalog import Metric, load
 from ncukit.dataset.schema import CONTEXT, DOUBTS, PARTITION, file_schema
 from ncukit.model import Kernel, Quality, RawKernel, Value, Verdict
 from ncukit.normalise import MARK
@@ -86,12 +86,21 @@ def kernel_of(row: Mapping[str, Any]) -> Kernel:
         id, value = metric.id, row[metric.id]
         reason = reasons.get(id)
         if value is None:
-            metrics[id] = Value(id, None, metric.unit, reason=reason or row["failed"] or "not in the dataset")
+            why = f"failed pass: {row['failed']}" if row["failed"] else _absence(metric, row)
+            metrics[id] = Value(id, None, metric.unit, reason=reason or why)
             continue
         quality: Quality = "estimate" if id in estimates else "exact"
         metrics[id] = Value(id, value, metric.unit, quality, reason=reason, reliable=reason is None)
     raw = RawKernel(row["index"], row["name"], row["demangled"], "", workload=row["workload"])
     return Kernel(row["file"], raw, metrics, failed=row["failed"])
+
+
+def _absence(metric: Metric, row: Mapping[str, Any]) -> str:
+    """Return why a value is not there, as far as the catalog tells."""
+    cc = row["compute_capability"]
+    if cc is not None and metric.not_on(int(cc)):
+        return f"not on this GPU (CC {cc / 10:.1f})"
+    return f"not collected: section {metric.collected_by}"
 
 
 def _expected(reason: str) -> bool:

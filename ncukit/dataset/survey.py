@@ -116,7 +116,7 @@ def _take(
     for path, entry in entries.items():
         origin = _origin(Path(path), entry.mtime_ns, home)
         if entry.error is not None:
-            unusable.append(Unusable(origin.name, str(entry.error["message"]), origin.page))
+            unusable.append(Unusable(origin.name, _reason(entry, path), origin.page))
         for part in entry.parts:
             if (dataset / part).is_file():
                 measured += _kernels(dataset / part, origin, gpu_of(part))
@@ -179,6 +179,12 @@ def _origin(path: Path, mtime_ns: int, home: Path) -> Origin:
         dict(run.target.get("params") or {}),
         _clean(path.parent),
     )
+
+
+def _reason(entry: Entry, path: str) -> str:
+    """Return why a report cannot be used, without the folders that lead to it."""
+    message = str((entry.error or {}).get("message", ""))
+    return message.removeprefix(path).lstrip(" :").replace(path, Path(path).name)
 
 
 def _clean(folder: Path) -> float | None:
