@@ -318,7 +318,7 @@ def test_a_link_to_a_metric_opens_the_fold_of_all_metrics(visit: Callable[..., A
 
 def test_a_row_shows_its_point(visit: Callable[..., Any]) -> None:
     tab = visit("launch")
-    tab.locator("tr[data-pt]").first.hover()
+    tab.locator("tr[data-pt]", has_text="DRAM").hover()
     tab.locator(".fig .hovertext").wait_for(state="visible")
     assert "DRAM" in tab.locator(".fig .hovertext").text_content()
 

@@ -330,3 +330,12 @@ def test_compiled_templates_are_kept_beside_compiled_modules_unless_python_must_
     assert rendered(transpose()) == first
     monkeypatch.undo()
     html._environment.cache_clear()
+
+
+def test_the_folds_of_a_small_file_hold_every_section_of_their_launch() -> None:
+    small = Page(rendered(*diagnoses.many(2)))
+    assert {f"kernel-{n}-{part}" for n in (1, 2) for part in ("roofline", "families", "stalls")} <= set(
+        small.ids
+    )
+    assert {"kernel-1-roof", "kernel-2-roof"} <= set(small.island("figures"))
+    assert "kernel-1-families" not in Page(rendered(*diagnoses.many(3))).ids

@@ -22,7 +22,7 @@ from ncukit.render.words import listed, plural
 if TYPE_CHECKING:
     from ncukit.render.timeline.beside import Beside
 
-DETAILED = 3
+DETAILED = 2
 """Launches up to which each fold holds all sections of its launch; beyond, a page would grow too large."""
 CONTENTS = (
     ("verdict", "Verdict"),

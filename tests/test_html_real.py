@@ -1,0 +1,40 @@
+"""Every real report becomes a page that holds together: markup, links, evidence, figures, size."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from ncukit import api
+from ncukit.render import html
+from ncukit.render.view import page_view
+from tests.conftest import each_report
+from tests.test_html import Page
+
+FIGURE = 15_000
+
+
+@each_report()
+def test_a_real_report_is_a_sound_page(report: Path) -> None:
+    source = api.read(report)
+    found = list(source.diagnoses())
+    view = page_view(
+        source.file(len(found)), found, generated="2026-11-29 17:50 UTC", command="ncukit report x"
+    )
+    text = html.page(view, plotly="directory")
+    page = Page(text)
+    assert page.faults == []
+    assert page.open == []
+    assert [id for id, count in Counter(page.ids).items() if count > 1] == []
+    targets = {value[1:] for tag, name, value in page.attributes if (tag, name) == ("a", "href")}
+    assert targets <= set(page.ids)
+    tips = page.island("tips")["k"]
+    keys = [v.partition("/") for _, name, v in page.attributes if name == "data-t"]
+    assert [key for launch, _, key in keys if key not in tips.get(launch, {})] == []
+    assert all(len(json.dumps(f, separators=(",", ":"))) < FIGURE for f in view["figures"].values())
+    assert len(text.encode()) < 300_000 + max(0, len(found) - 51) * 4500
+    failed = sum(d.kernel.failed is not None for d in found)
+    if failed:
+        assert "failed" in "".join(page.text)
+    assert str(report.parent) not in text
