@@ -172,8 +172,8 @@ def test_profiled_against_traced_is_explained(tmp_path: Path) -> None:
     )
     said = [words(text) for text in section["why"]]
     assert said[0] == (
-        "Under ncu the launch took 2.00 × its traced time. Different there: the clock, the caches and the number "
-        "of launches."
+        "Under ncu the launch took 2.00 × its traced time. Different there: the clock, the caches and "
+        "the number of launches."
     )
     assert [text.split(".")[0] for text in said[1:]] == ["Clock", "Caches", "Number"]
     assert "1.00 GHz, 50.0 % of the highest" in said[1]
@@ -460,6 +460,13 @@ def test_the_verb_reads_a_trace_or_one_range_of_it() -> None:
         timeline(trace, "nothing")
     with pytest.raises(ReportError, match="not of Nsight Systems"):
         timeline(SAMPLE)
+
+
+def test_a_trace_that_nobody_recorded_is_told(tmp_path: Path) -> None:
+    (trace,) = demo_traces()
+    said = words(timeline_section(timeline(trace), measured())["notes"])
+    assert "no GPU was traced. written by tests/make_samples.py" in said
+    assert timeline_section(traced(steps(), tmp_path).timeline, measured())["notes"] == []
 
 
 def test_write_report_takes_a_trace(tmp_path: Path) -> None:
