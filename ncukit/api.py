@@ -481,9 +481,7 @@ def build_dataset(
     from ncukit.dataset.build import build
 
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    return build(
-        given, folder, workers=workers, dask=dask, force=force, keep=keep, progress=progress
-    )
+    return build(given, folder, workers=workers, dask=dask, force=force, keep=keep, progress=progress)
 
 
 def query_dataset(folder: PathLike, sql: str) -> Answer:

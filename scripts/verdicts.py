@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ncukit.api import read
+from ncukit.diagnose import diagnose
 from ncukit.diagnose.words import digits, short
 from ncukit.model import Diagnosis, RuleResult
+from ncukit.normalise import normalise, wanted
+from ncukit.read.report import Source
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 TARGET = CHECKOUT / "docs" / "verdicts.md"
@@ -44,8 +46,14 @@ def reports(folder: Path) -> list[Path]:
 
 
 def diagnoses(folder: Path) -> dict[Path, list[Diagnosis]]:
-    """Return every launch of the reports in ``folder``, judged."""
-    return {path: list(read(path).diagnoses()) for path in reports(folder)}
+    """Return every launch of the reports in ``folder``, judged without its SASS, which no verdict needs."""
+    return {path: list(judge(path)) for path in reports(folder)}
+
+
+def judge(path: Path, *, code: bool = False) -> Iterator[Diagnosis]:
+    """Yield every launch of one report, judged; with ``code`` rules may point at lines and instructions."""
+    for raw in Source(path).launches(wanted(details=True, code=code)):
+        yield diagnose(normalise(raw, str(path)))
 
 
 def document(judged: Mapping[Path, list[Diagnosis]]) -> str:

@@ -121,6 +121,19 @@ def test_match_names_what_is_not_there() -> None:
     assert found.value.hint == "there is: g"
 
 
+def test_of_several_others_a_pair_counts_where_its_launch_is() -> None:
+    from ncukit.compare import compare
+    from ncukit.compare.side import side_of
+
+    base, a, b = (
+        side_of([launch(name, grid_size=1), launch("x" + name, 1, grid_size=2)], name) for name in "fgh"
+    )
+    found = compare(base, [a, b], steering=Steering.of(["f=regex:^g$"]))
+    assert [len(against.pairs) for against in found.others] == [1, 0]
+    with pytest.raises(UsageError, match="the other side has no launch 'nothing'"):
+        compare(base, [a, b], steering=Steering.of(["f=nothing"]))
+
+
 # Repeats
 
 

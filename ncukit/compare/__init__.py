@@ -41,11 +41,12 @@ def compare(
     """
     counts = elements if len(elements) != 1 else elements * (1 + len(others))
     counts = (*counts, *(None,) * (1 + len(others) - len(counts)))
+    steerings = (steering or Steering()).within([other.samples for other in others])
     return Comparison(
         base,
         tuple(
-            _against(base, other, steering, (counts[0], count))
-            for other, count in zip(others, counts[1:], strict=False)
+            _against(base, other, steers, (counts[0], count))
+            for other, steers, count in zip(others, steerings, counts[1:], strict=False)
         ),
     )
 

@@ -22,6 +22,20 @@ class Steering:
     pairs: tuple[tuple[str, str], ...] = ()
     in_order: bool = False
 
+    def within(self, others: Sequence[Sequence[Sample]]) -> list[Steering]:
+        """Return the steering of each of several other sides: a pair counts where its launches are.
+
+        Raises:
+            UsageError: a pair names what no side has.
+        """
+        if len(others) == 1:
+            return [self]
+        found = [tuple(p for p in self.pairs if _meant(p[1], samples)) for samples in others]
+        for pair in self.pairs:
+            if not any(pair in pairs for pairs in found):
+                _chosen(pair[1], [sample for samples in others for sample in samples], "other side")
+        return [Steering(pairs, self.in_order) for pairs in found]
+
     @classmethod
     def of(cls, words: Sequence[str]) -> Steering:
         """Return the steering that the words "BASE=OTHER" and "order" ask for.
@@ -157,12 +171,15 @@ def _split(word: str) -> tuple[str, str, str]:
 
 def _chosen(word: str, everything: Sequence[Sample], side: str) -> list[Sample]:
     """Return the samples that a word of ``--match`` means."""
-    if word.isdecimal():
-        found = [sample for sample in everything if int(word) in sample.launches]
-    else:
-        pattern = NamePattern(word)
-        found = [s for s in everything if pattern.matches(s.kernel.name, s.kernel.demangled)]
+    found = _meant(word, everything)
     if not found:
         names = ", ".join(dict.fromkeys(sample.kernel.name for sample in everything))
         raise UsageError(f"--match: the {side} has no launch {word!r}", f"there is: {names}")
     return found
+
+
+def _meant(word: str, everything: Sequence[Sample]) -> list[Sample]:
+    if word.isdecimal():
+        return [sample for sample in everything if int(word) in sample.launches]
+    pattern = NamePattern(word)
+    return [s for s in everything if pattern.matches(s.kernel.name, s.kernel.demangled)]

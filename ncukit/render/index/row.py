@@ -61,7 +61,9 @@ def link(page: str | None, home: Path) -> str:
     >>> link("/runs/a b:c/report.html", Path("/runs"))
     'a%20b%3Ac/report.html'
     """
-    return "" if page is None else quote(os.path.relpath(page, home).replace(os.sep, "/"), safe="/.-_~")
+    if page is None:
+        return ""
+    return quote(os.path.relpath(page, home).replace(os.sep, "/"), errors="surrogateescape")
 
 
 def _names(measured: Sequence[Measured]) -> dict[str, str]:

@@ -74,7 +74,7 @@ def many_section(
         ),
         "cautions": other_gpu(timeline, launches[0].cells.kernel),
         "launches": tables.launches(timeline, figures),
-        "notes": [line(note) for note in timeline.notes],
+        "notes": tables.notes(timeline),
     }
     result: dict[str, Any] = cleaned(section)
     return result

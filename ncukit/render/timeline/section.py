@@ -57,7 +57,7 @@ def timeline_section(
         "why": why_two_times(timeline, cells, match),
         "cautions": [*other_gpu(timeline, kernel), *(_doubts(kernel, match) if match else [])],
         "launches": tables.launches(timeline, figures),
-        "notes": [line(note) for note in timeline.notes],
+        "notes": tables.notes(timeline),
         "tips": figures.tips.as_dict(),
     }
     result: dict[str, Any] = cleaned(section)

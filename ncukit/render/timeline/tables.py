@@ -15,6 +15,7 @@ from ncukit.render.words import plural, shorten
 
 SHOWN = 50
 """Kernels, calls and ranges in the page's tables; the JSON has all."""
+SYNTHETIC = "These events were written by a program to show the page; no GPU was traced. "
 WAYS = {
     "h2d": "to device",
     "d2h": "to host",
@@ -28,6 +29,12 @@ WAYS = {
 def main_of(timeline: Timeline) -> DeviceTime:
     """Return the device that shares refer to."""
     return next(d for d in timeline.devices if d.id == timeline.main_device)
+
+
+def notes(timeline: Timeline) -> list[Line]:
+    """Return what was odd about the trace; first that nobody recorded it, if that is so."""
+    made = timeline.file.synthetic
+    return [line(note) for note in ((SYNTHETIC + made,) if made else ()) + timeline.notes]
 
 
 def gpu_name(d: DeviceTime) -> str:

@@ -11,7 +11,7 @@ from ncukit.model.timeline import LaunchChoice, Timeline
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.timeline import tables
 from ncukit.render.timeline.figures import Figures
-from ncukit.render.timeline.tables import SHOWN, gpu_name, main_of
+from ncukit.render.timeline.tables import SHOWN, SYNTHETIC, gpu_name, main_of
 from ncukit.render.timeline.verdict import choice_view, verdict
 from ncukit.render.view.provenance import base_names
 from ncukit.render.words import cleaned, plural
@@ -19,7 +19,6 @@ from ncukit.render.words import cleaned, plural
 NOT_A_BENCHMARK = (
     "Times are from a run under nsys, which slows every CUDA call: trust shares, not milliseconds."
 )
-SYNTHETIC = "These events were written by a program to show the page; no GPU was traced. "
 NO_NETWORK = "Copies over the network (InfiniBand, RoCE) are not seen here: nsys records them elsewhere."
 
 
