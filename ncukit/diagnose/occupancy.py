@@ -94,8 +94,11 @@ class Configuration:
         return room // self.allocated
 
 
-def occupancy(kernel: Kernel) -> Occupancy | None:
-    """Return what limits the resident blocks of ``kernel`` and what would change it; None when unknown."""
+def occupancy(kernel: Kernel, *, curves: bool = True) -> Occupancy | None:
+    """Return what limits the resident blocks of ``kernel`` and what would change it; None when unknown.
+
+    The ``curves`` are for a page: they try every register count, block size and shared-memory size.
+    """
     here = configuration(kernel)
     if here is None or not min(here.limits().values()):
         return None
@@ -109,7 +112,7 @@ def occupancy(kernel: Kernel) -> Occupancy | None:
         here.warps_per_block,
         blocks * here.warps_per_block,
         here.max_warps,
-        _curves(kernel, here),
+        _curves(kernel, here) if curves else (),
         carve_out=here.carve_out or None,
         largest_carve_out=here.largest or None,
         blocks_at_largest=min(largest.limits().values()),

@@ -6,7 +6,6 @@ launches of the same code send it once: `Sent` in the reading process, a dict of
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
@@ -36,6 +35,8 @@ class Sent:
 
     def number(self, body: Plain) -> tuple[int, bool]:
         """Return the number of this code, and whether it is new."""
+        import hashlib
+
         digest = hashlib.blake2b(digest_size=16)
         for part in (body["pcs"], body["sass"], body["lines"], body["files"]):
             digest.update(repr(part).encode(errors="replace"))

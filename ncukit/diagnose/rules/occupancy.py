@@ -42,7 +42,7 @@ def occupancy_limit(k: View) -> Found | None:
     k.get("shared_mem_allocated")
     harmless = spare(k)
     severity: Severity = "info" if harmless else "medium" if allowed < 50 else "low"
-    found = None if harmless else occupancy(k.facts.kernel)
+    found = None if harmless else occupancy(k.facts.kernel, curves=False)
     return Found(
         f"Occupancy is limited to {short(allowed, '%')} by {resources}",
         severity,
@@ -84,7 +84,7 @@ def _asked(k: View) -> float | None:
 def carve_out(k: View) -> Found | None:
     """The shared-memory carve-out of the run, not the SM, limits the resident blocks."""
     used, largest = k["shared_mem_config"], k["max_shared_mem_per_sm"]
-    found = occupancy(k.facts.kernel) if used < largest else None
+    found = occupancy(k.facts.kernel, curves=False) if used < largest else None
     if found is None or found.blocks_at_largest is None or found.blocks_at_largest <= found.blocks:
         return None
     if not any(limit.resource == "shared_mem" and limit.binds for limit in found.limits):
