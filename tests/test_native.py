@@ -1,0 +1,85 @@
+"""The walk over a report: it reads what is wanted, and nothing else."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+
+from ncukit.model import Wanted
+from ncukit.read import native
+
+ACTIONS, METRICS = 10_000, 500
+
+
+class Metric:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def value(self) -> float:
+        return float(self.number)
+
+    def num_instances(self) -> int:
+        return 0
+
+    def has_correlation_ids(self) -> bool:
+        return False
+
+
+class Action:
+    """A result whose metrics are built when they are asked for, and counted."""
+
+    NameBase_FUNCTION, NameBase_DEMANGLED, NameBase_MANGLED = 0, 1, 2
+    names = tuple(f"metric_{n}.sum" for n in range(METRICS))
+    built = 0
+
+    def name(self, base: int) -> str:
+        return "k"
+
+    def workload_type(self) -> int:
+        return 0
+
+    def metric_names(self) -> tuple[str, ...]:
+        return self.names
+
+    def metric_by_name(self, name: str) -> Metric | None:
+        if name not in self.names:
+            return None
+        Action.built += 1
+        return Metric(self.names.index(name))
+
+
+class Context:
+    """A report of many results, made one by one."""
+
+    def num_ranges(self) -> int:
+        return 1
+
+    def range_by_idx(self, index: int) -> Context:
+        return self
+
+    def num_actions(self) -> int:
+        return ACTIONS
+
+    def action_by_idx(self, index: int) -> Action:
+        return Action()
+
+
+def results(wanted: Wanted) -> Iterator[native.Plain]:
+    return native.results(Context(), wanted)
+
+
+def test_c73_of_a_huge_report_only_the_wanted_metrics_are_read() -> None:
+    wanted = frozenset(Action.names[:10]) | {"not.there"}
+    Action.built = 0
+    assert sum(len(result["metrics"]) for result in results(Wanted(wanted))) == 10 * ACTIONS
+    assert Action.built <= ACTIONS * len(wanted)
+
+
+def test_c73_the_memory_of_a_huge_report_is_that_of_one_result() -> None:
+    wanted = Wanted(frozenset(Action.names[:10]))
+    tracemalloc.start()
+    for _ in results(wanted):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200_000
