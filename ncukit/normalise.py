@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ SHORT = 20e-6
 PERCENT_TOLERANCE = 1.0
 """[points] by which a percentage may leave its range before it is flagged."""
 
+_MARKS = re.compile(r"[{}@]")
 _RANK: dict[Quality, int] = {"exact": 0, "derived": 1, "estimate": 2}
 
 
@@ -110,9 +112,9 @@ class _Launch:
                 bad.append((name, "failed pass, its peak reads 0"))
             else:
                 self.raw[name] = value
-        major = self.raw.get("device__attribute_compute_capability_major")
-        minor = self.raw.get("device__attribute_compute_capability_minor", 0)
-        self.cc = int(major) * 10 + int(minor) if isinstance(major, int | float) else None
+        parts = [self.raw.get(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")]
+        major, minor = (int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in parts)
+        self.cc = None if major is None else major * 10 + (minor or 0)
         present = frozenset((*self.raw, *self.instances))
         self.plan = _plan(present, tuple(sorted(bad)), self.cc)
 
@@ -173,20 +175,24 @@ class _Launch:
         return value
 
     def _compute(self, recipe: _Recipe) -> Value:
-        metric, value, undefined = recipe.metric, recipe.unknown, ""
+        metric, value, why = recipe.metric, recipe.unknown, ""
         for candidate in recipe.candidates:
             try:
                 result = candidate.evaluate(self)
             except Missing:
                 continue
-            except (Undefined, OverflowError) as error:
-                undefined = undefined or str(error.args[0])
+            except Undefined as error:
+                why = why or f"undefined: {_bare(str(error.args[0]))} is 0"
+                continue
+            except (OverflowError, ValueError):  # rounds what is infinite, or infinity less infinity
+                why = why or f"not a number: {_bare(candidate.formula)}"
                 continue
             doubt = None
             if isinstance(result, str):
                 if not recipe.text:
                     continue
             elif not math.isfinite(result):
+                why = why or f"not a number: {_bare(candidate.formula)}"
                 continue
             elif recipe.hit_rate or not recipe.least <= result <= recipe.most:
                 doubt = self._doubt(recipe, result)
@@ -196,8 +202,8 @@ class _Launch:
             )
             break
         else:
-            if undefined:
-                value = _unknown(metric, f"undefined: {undefined} is 0")
+            if why:
+                value = _unknown(metric, why)
         self.values[metric.id] = value
         return value
 
@@ -322,15 +328,18 @@ def _unknown(metric: Metric, reason: str) -> Value:
     return Value(metric.id, None, metric.unit, reason=reason)
 
 
+def _bare(expression: str) -> str:
+    """Return an expression of the catalog without the marks of its language."""
+    return _MARKS.sub("", expression)
+
+
 def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int | None) -> str:
     for source in valid:
         for name in source.expression.raws:
             if name in bad:
                 return f"{bad[name]}: {name}"
     if cc is not None and (metric.not_on(cc) or not valid):
-        return f"not on this GPU (CC {cc / 10:.1f})" + (
-            f": absent on {metric.absent}" if metric.absent else ""
-        )
+        return f"not on this GPU (CC {cc / 10:.1f})" + (f"; absent: {metric.absent}" if metric.absent else "")
     if metric.collected_by != "always":
         return f"not collected: section {metric.collected_by}"
     return "not in the report"

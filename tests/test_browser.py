@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,21 +16,9 @@ from ncukit.render.view import page_view
 from tests import diagnoses
 from tests.diagnoses import FILE, HOSTILE, transpose
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
 ]
 PAGES: dict[str, Callable[[], list[Diagnosis]]] = {
     "launch": lambda: [transpose()],
@@ -57,14 +44,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         html.write_page(folder / f"{name}.html", view, plotly="directory")
     html.write_page(folder / "inline.html", page_view(FILE, [transpose()], generated=""))
     return folder
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

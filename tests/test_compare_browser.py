@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,10 @@ import pytest
 
 from ncukit.render import html
 from ncukit.render.compare.page import page_view
-from tests.test_browser import ARGUMENTS
 from tests.test_compare_output import comparison
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 FIGURES = {"versions": 1, "gpus": 2, "many": 1, "hostile": 2}
@@ -32,14 +26,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         view = page_view(comparison(kind), generated="2026-11-29 17:50 UTC")
         html.write_page(folder / f"{kind}.html", view, plotly="directory")
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 @pytest.mark.parametrize("kind", FIGURES)

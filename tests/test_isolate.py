@@ -72,6 +72,17 @@ def test_a_child_that_hangs_is_ended(monkeypatch, sample):
     assert time.monotonic() - began < 10
 
 
+def test_a_caller_that_takes_its_time_loses_nothing(monkeypatch, sample):
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(isolate, "_HANG", 1)
+    big = [{"index": index, "text": "x" * (3 << 20)} for index in range(3)]  # more than a pipe holds
+    monkeypatch.setattr(native, "results", lambda context, wanted: iter(big))
+    results = isolate.results(sample, NAMES)
+    first = next(results)
+    time.sleep(1.5)
+    assert [first, *results] == big
+
+
 def children() -> set[str]:
     """Return the processes that this one started and has not reaped; other tests may have some."""
     tasks = Path("/proc/self/task").glob("*/children")

@@ -64,7 +64,8 @@ def test_what_no_section_brought_names_the_section():
 
 
 def test_what_a_gpu_does_not_have_is_told_from_what_was_not_collected():
-    assert kernel().metrics["tma_load_bytes"].reason.startswith("not on this GPU (CC 8.6)")
+    reason = kernel().metrics["tma_load_bytes"].reason
+    assert reason == "not on this GPU (CC 8.6); absent: below CC 9.0, and before 2023.3"
     assert kernel().metrics["pipe_alu_pct"].reason.startswith("not collected")
 
 
@@ -75,6 +76,20 @@ def test_nan_is_missing_and_says_so():
         .reason
     )
     assert reason == "not a number: sm__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+@pytest.mark.parametrize("reading", [math.inf, -math.inf])
+def test_infinity_is_no_number_and_was_collected(reading):
+    value = kernel({"dram__bytes.sum.per_second": reading}).metrics["dram_bandwidth"]
+    assert value.value is None
+    assert value.reason == "not a number: dram__bytes.sum.per_second"
+
+
+def test_infinity_in_every_counter_and_attribute_leaves_every_metric_with_a_reason():
+    raws = {name for metric in load().metrics.values() for s in metric.sources for name in s.expression.raws}
+    k = normalise(raw_kernel("k", {**dict.fromkeys(raws, math.inf), "launch__grid_size": 1.0}))
+    assert all(v.known or v.reason for v in k.metrics.values())
+    assert not [v for v in k.metrics.values() if isinstance(v.value, float) and not math.isfinite(v.value)]
 
 
 def test_a_peak_of_zero_is_a_failed_pass_not_a_peak():
@@ -90,7 +105,7 @@ def test_a_ratio_over_nothing_is_undefined_and_names_the_denominator():
     }
     value = kernel(metrics).metrics["global_load_sectors_per_request"]
     assert value.value is None
-    assert value.reason == "undefined: {l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum} is 0"
+    assert value.reason == "undefined: l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum is 0"
 
 
 def test_a_measured_zero_is_zero():

@@ -16,14 +16,11 @@ from ncukit.render.html import write_page
 from ncukit.render.timeline.beside import beside
 from ncukit.render.timeline.html import write_timeline
 from ncukit.render.view import page_view
-from tests.test_browser import ARGUMENTS, CHROMIUM
 from tests.test_timeline_beside import measured
 from tests.test_timeline_output import HOSTILE, training
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 PAGES = {"short": (20, "gemm(float*)"), "long": (3000, "gemm(float*)"), "hostile": (20, HOSTILE)}
@@ -48,14 +45,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
             view = page_view(file, [diagnose(k) for k in kernels], generated="now", beside=found)
             write_page(folder / f"{name}-{n}.html", view)
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import typer
 
 from ncukit.cli.options import (
     Files,
+    Force,
     Json,
     KernelName,
     Launches,
@@ -19,8 +20,9 @@ from ncukit.cli.options import (
     each_file,
     open_report,
 )
-from ncukit.cli.output import color, encoding, width
+from ncukit.cli.output import color, encoding, printable, width
 from ncukit.errors import UsageError
+from ncukit.model import Kernel
 
 FORMATS = ("table", "csv", "json", "parquet")
 
@@ -44,7 +46,10 @@ def metrics(
     ] = False,
     launches: Launches = None,
     kernel: KernelName = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file to write.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Parquet file to write.")
+    ] = None,
+    force: Force = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="List unknown metrics with their reasons.")
     ] = False,
@@ -62,8 +67,14 @@ def metrics(
     if how not in FORMATS:
         raise UsageError(f"--format {how} is not known", f"use one of: {', '.join(FORMATS)}")
     if how == "parquet":
-        _parquet(files, output, launches, kernel)
+        if raw:
+            raise UsageError("--raw has no Parquet", "use --format csv or json")
+        _parquet(files, output, launches, kernel, check_ids(metric), force=force)
         return
+    if output is not None:
+        raise UsageError(
+            f"-o is for --format parquet, not {how}", "redirect stdout: ncukit metrics ... > FILE"
+        )
     begun = False  # whether a header was printed: the first file may be the bad one
 
     def native(file: str) -> None:
@@ -104,13 +115,34 @@ def metrics(
     each_file(files, native if raw else neutral, json=how == "json")
 
 
-def _parquet(files: list[str], output: Path | None, launches: list[int] | None, kernel: str | None) -> None:
+def _parquet(
+    files: list[str],
+    output: Path | None,
+    launches: list[int] | None,
+    kernel: str | None,
+    ids: list[str] | None,
+    *,
+    force: bool,
+) -> None:
     if output is None:
         raise UsageError("--format parquet needs a file to write", "add -o FILE.parquet")
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists already", "use --force to overwrite it, or -o for another name")
+    from ncukit.catalog import load
     from ncukit.frame import frame
 
-    kernels = [
-        k for file in files for k in chosen(open_report(file).kernels(signals=False), launches, kernel)
-    ]
-    frame(kernels).to_parquet(output)
-    print(output)
+    kernels: list[Kernel] = []
+
+    def read(file: str) -> None:
+        kernels.extend(chosen(open_report(file).kernels(signals=False), launches, kernel))
+
+    try:
+        each_file(files, read)
+    finally:
+        if kernels:
+            table = frame(kernels)
+            if ids:
+                dropped = load().metrics.keys() - set(ids)
+                table = table[[column for column in table.columns if column not in dropped]]
+            table.to_parquet(output)
+            print(printable(str(output)))

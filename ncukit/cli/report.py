@@ -79,20 +79,39 @@ def report(
         raise UsageError("there is no report to show", "give a .ncu-rep, or --run RUNDIR")
     trace = opened_trace(timeline, range_, nsys, force=force)
     folder = output is not None and (len(files) > 1 or output.endswith("/") or Path(output).is_dir())
+    targets = _targets(files, output, folder=folder, force=force)
 
     def write(file: str) -> None:
-        name = Path("stdin" if file == "-" else file).with_suffix(".html").name
-        target = Path(name) if output is None else Path(output, name) if folder else Path(output)
-        if target.exists() and not force:
-            raise UsageError(
-                f"{target} exists already", "use --force to overwrite it, or -o for another name"
-            )
+        target = targets[file]
         write_page_of(file, target, launches, kernel, force=force, plotlyjs=plotlyjs, trace=trace)
         print(printable(str(target)))
         if open_:
             typer.launch(target.resolve().as_uri())
 
     each_file(files, write)
+
+
+def _targets(files: list[str], output: str | None, *, folder: bool, force: bool) -> dict[str, Path]:
+    """Return where the page of each report goes.
+
+    Raises:
+        UsageError: two of them go to one place, or one is there already; nothing was written yet.
+    """
+    targets: dict[str, Path] = {}
+    of: dict[Path, str] = {}
+    for file in dict.fromkeys(files):
+        name = f"{Path('stdin' if file == '-' else file).stem or 'report'}.html"
+        target = Path(name) if output is None else Path(output, name) if folder else Path(output)
+        if (other := of.setdefault(target, file)) != file:
+            raise UsageError(
+                f"{other} and {file} would both become {target}", "write them one by one, with -o"
+            )
+        if target.exists() and not force:
+            raise UsageError(
+                f"{target} exists already", "use --force to overwrite it, or -o for another name"
+            )
+        targets[file] = target
+    return targets
 
 
 def _run_page(
@@ -134,5 +153,4 @@ def write_page_of(
     command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     view = page_view(described, diagnoses, generated=generated, command=command, beside=trace)
-    target.parent.mkdir(parents=True, exist_ok=True)
     write_page(target, view, force=force, plotly="directory" if plotlyjs == "directory" else "inline")

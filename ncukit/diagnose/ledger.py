@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.wording import Unknown, Wording
 from ncukit.model import Evidence, Experiment, Finding
 from ncukit.model.finding import Confidence
+from ncukit.tools.names import same_again
 
 DATA = Path(__file__).resolve().parent / "data"
 PROGRAM = "./your_program"
@@ -27,7 +27,6 @@ EXPECT_NOTHING = "No other unit is near its limit: the gain is set by how much o
 """What to expect where the runner-up gives no bound."""
 
 _RANK: tuple[Confidence, ...] = ("low", "medium", "high")
-_PLAIN = re.compile(r"[A-Za-z_]\w{0,120}")
 
 
 @functools.cache
@@ -116,12 +115,10 @@ def experiment(call: Call, facts: Facts, findings: Sequence[Finding]) -> Experim
 def run(facts: Facts) -> tuple[str, ...]:
     """Return the commands that measure the changed kernel and compare it with this report."""
     kernel = facts.kernel
-    which = (
-        f"--kernel-name {kernel.name}" if _PLAIN.fullmatch(kernel.name) else f"--launch-skip {kernel.index}"
-    )
+    which = same_again(kernel.name, kernel.index, kernel.raw.workload)
     before = shlex.quote(PurePath(kernel.file).name or "before.ncu-rep")
     return (
-        f"ncu --set full --import-source on {which} --launch-count 1 -o after {PROGRAM}",
+        f"ncu --set full --import-source on {which} -o after {PROGRAM}",
         f"ncukit compare {before} after.ncu-rep",
     )
 

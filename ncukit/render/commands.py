@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import PurePath
 
 from ncukit.model import Kernel
+from ncukit.tools.names import same_again
 
 PROGRAM = "./your_program"
-_PLAIN = re.compile(r"[A-Za-z_]\w{0,120}")
 
 
 def collect(kernel: Kernel, options: str = "--set full --import-source on", output: str = "again") -> str:
@@ -19,10 +18,8 @@ def collect(kernel: Kernel, options: str = "--set full --import-source on", outp
     >>> collect(Kernel("", RawKernel(0, "copy", "copy()", ""), {}), "--set full")
     'ncu --set full --kernel-name copy --launch-count 1 -o again ./your_program'
     """
-    which = f"--launch-skip {kernel.index}"
-    if _PLAIN.fullmatch(kernel.name):
-        which = f"--kernel-name {kernel.name}"
-    return f"ncu {options} {which} --launch-count 1 -o {output} {PROGRAM}"
+    which = same_again(kernel.name, kernel.index, kernel.raw.workload)
+    return f"ncu {options} {which} -o {output} {PROGRAM}"
 
 
 def one_launch(file: str, launch: int) -> str:

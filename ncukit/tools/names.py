@@ -35,7 +35,8 @@ class NamePattern:
     def __post_init__(self) -> None:
         if not self.text.removeprefix("regex:").strip():
             raise UsageError("the kernel pattern is empty", "give a part of the kernel's name")
-        if self.text.rstrip().endswith(("…", "...")) and not self.text.startswith("regex:"):
+        cut = "…" in self.text or self.text.rstrip().endswith("...")
+        if cut and not self.text.startswith("regex:"):
             raise UsageError(
                 f"the kernel name {self.text!r} was cut off by the program that printed it",
                 "give a part of the name without the dots, or the whole name from the timeline",
@@ -75,6 +76,24 @@ class NamePattern:
         return f"regex:{self.regex}", "function" if anchored and not re.search(
             r"[(<: ]", self.text[6:]
         ) else "demangled"
+
+
+_PLAIN = re.compile(r"[A-Za-z_]\w{0,120}")
+_WHOLE = {"range": "--replay-mode app-range", "graph": "--graph-profiling graph"}
+
+
+def same_again(function: str, index: int, workload: str = "kernel") -> str:
+    """Return the ncu options that measure a result of a report once more.
+
+    A name from a report enters a command only when it is a plain word.
+
+    >>> same_again("copy", 3), same_again("operator<<", 3), same_again("", 0, "graph")
+    ('--kernel-name copy --launch-count 1', '--launch-skip 3 --launch-count 1', '--graph-profiling graph')
+    """
+    if workload in _WHOLE:
+        return _WHOLE[workload]
+    which = f"--kernel-name {function}" if _PLAIN.fullmatch(function) else f"--launch-skip {index}"
+    return f"{which} --launch-count 1"
 
 
 def escape(text: str) -> str:

@@ -60,7 +60,11 @@ def title(t: Terminal, file: ReportFile, cells: Cells, *, verbose: bool) -> list
         lines += t.wrap(t.text(kernel.demangled), first="  ", indent="    ")
     gpu, grid, *_ = (flat(fact["text"]) for fact in t.tree(head.facts(cells)))
     shape = f"grid {grid}".replace("grid 1 blocks", "grid 1 block")
-    lines += t.row(gpu, shape if cells.value("grid_size").known else "launch configuration: not recorded")
+    if kernel.raw.workload in head.TOGETHER:
+        shape = grid
+    elif not cells.value("grid_size").known:
+        shape = "launch configuration: not recorded"
+    lines += t.row(gpu, shape)
     duration = t.tree(cells["kernel_duration"])
     if kernel.failed:
         time = "no valid measurement"

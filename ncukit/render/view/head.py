@@ -15,6 +15,8 @@ from ncukit.render.words import plural, shorten, signature
 
 NAME, SIGNATURE = 120, 300
 """Characters of a kernel name and of its signature that are shown unfolded."""
+TOGETHER = {"range": "range", "graph": "CUDA graph", "cmdlist": "command list"}
+"""Results that hold more than one launch, by `RawKernel.workload`."""
 NOT_A_BENCHMARK = "one pass under the profiler: not a benchmark"
 
 
@@ -117,6 +119,8 @@ def _sentence(words: str) -> str:
 
 
 def _grid(cells: Cells) -> Line:
+    if (whole := TOGETHER.get(cells.kernel.raw.workload)) is not None:
+        return line(f"a {whole}: everything that ran in it is counted together")
     if not cells.value("grid_size").known and not cells.value("block_size").known:
         return line(cells["grid_size"])
     return line(_dims(cells, "grid"), small(" blocks of "), _dims(cells, "block"), small(" threads"))
