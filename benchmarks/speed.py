@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-NCUKIT = [sys.executable, "-m", "ncukit"]
+SCRIPT = Path(sys.executable).with_name("ncukit")  # what a user runs
+NCUKIT = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "ncukit"]
 
 # What a plain script would do: every value of every metric and instance, every SASS line that was counted.
 BARE_READER = """

@@ -20,7 +20,7 @@ from ncukit import __version__, cli, demo_reports
 from ncukit.catalog import load
 from ncukit.errors import NcukitError, ToolError
 
-COMMANDS = sorted(typer.main.get_command(cli.app).commands)  # type: ignore[attr-defined]
+COMMANDS = sorted(typer.main.get_command(cli.application()).commands)  # type: ignore[attr-defined]
 SAMPLES = {path.stem: path for path in demo_reports()}
 ONE, MANY = SAMPLES["copy-dram"], SAMPLES["several-launches"]
 CSV = '"ID","Kernel Name","sm__cycles_active.avg"\n"","","cycle"\n"0","k","123.4"\n'
@@ -92,7 +92,7 @@ def test_every_command_has_help_with_an_example(command: str, ncukit: Cli) -> No
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_and_argument_is_described(command: str) -> None:
-    parameters = typer.main.get_command(cli.app).commands[command].params  # type: ignore[attr-defined]
+    parameters = typer.main.get_command(cli.application()).commands[command].params  # type: ignore[attr-defined]
     assert [p.name for p in parameters if not getattr(p, "help", None)] == []
 
 

@@ -677,7 +677,7 @@ def test_an_answer_as_table_csv_and_json(run: Run, runs: Path, fleet: Path) -> N
 
 @pytest.mark.parametrize("command", ["build", "query"])
 def test_every_command_of_the_group_is_described_with_examples(run: Run, command: str) -> None:
-    group = typer.main.get_command(cli.app).commands["dataset"]  # type: ignore[attr-defined]
+    group = typer.main.get_command(cli.application()).commands["dataset"]  # type: ignore[attr-defined]
     code, out, _ = run("dataset", command, "--help")
     assert code == 0
     assert any(line.strip().startswith(f"ncukit dataset {command}") for line in out.splitlines())

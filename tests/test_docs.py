@@ -18,7 +18,7 @@ from scripts import reference
 from tests.conftest import CHECKOUT
 
 PAGES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").glob("*.md")])
-COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+COMMANDS = typer.main.get_command(cli.application()).commands  # type: ignore[attr-defined]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 

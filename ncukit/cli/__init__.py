@@ -6,36 +6,18 @@ Results go to stdout, words to stderr; an error is two lines, what happened and 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from ncukit import __version__
-from ncukit.cli import (
-    baseline,
-    catalog,
-    compare,
-    dataset,
-    demo,
-    doctor,
-    index,
-    metrics,
-    output,
-    profile,
-    report,
-    schema,
-    show,
-    time,
-    timeline,
-)
+from ncukit.cli import output
 from ncukit.errors import NcukitError
 
-app = typer.Typer(
-    name="ncukit",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+COMMANDS = (
+    *("profile", "time", "report", "show", "metrics", "compare", "baseline", "timeline"),
+    *("dataset", "index", "catalog", "doctor", "demo", "schema"),
 )
 
 
@@ -45,7 +27,6 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
@@ -67,20 +48,27 @@ def root(
     """
 
 
-_COMMANDS = (
-    *(profile, time, report, show, metrics, compare, baseline, timeline),
-    *(dataset, index, catalog, doctor, demo, schema),
-)
-
-for _module in _COMMANDS:
-    _module.register(app)
+def application(*names: str) -> typer.Typer:
+    """Return the command line with the commands ``names`` (default: all): one loads only its own code."""
+    made = typer.Typer(
+        name="ncukit",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    made.callback()(root)
+    for name in names or COMMANDS:
+        import_module(f"ncukit.cli.{name}").register(made)
+    return made
 
 
 def main() -> None:
     """Run the command line; every `NcukitError` ends as two lines on stderr and its exit code."""
     debug = output.debug = _take_debug()
+    first = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
     try:
-        app()
+        application(*(name for name in COMMANDS if name == first))()
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nobody to tell
         sys.exit(141)
