@@ -36,6 +36,8 @@ CHIPS = {
 """Compute capability -> device__attribute_implementation (its upper bits: _architecture)."""
 
 MESSAGE_KINDS = {"none": 0, "ok": 1, "warning": 2, "error": 3, "optimization": 4}
+KINDS = ("kernel", "range", "graph")
+"""Kinds of results, in the order in which a block holds them."""
 SPEEDUP_KINDS = {"local": 1, "global": 2}
 
 
@@ -98,6 +100,8 @@ class Launch:
     code: Code | None = None
     sections: tuple[Section, ...] = ()
     rules: tuple[Rule, ...] = ()
+    workload: str = "kernel"
+    """Or "range", "graph": several launches counted together, with metrics, sections and NVTX ranges only."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -168,14 +172,18 @@ def report_bytes(
         _result(n, _reference(launch, codes), launch, device, session, names)
         for n, launch in enumerate(launches, 1)
     ]
-    payload = b"".join(_sized(message) for message in (*sources, *results))
+    kinds = [KINDS.index(launch.workload) for launch in launches]
+    ordered = [result for _, result in sorted(zip(kinds, results, strict=True), key=lambda pair: pair[0])]
+    payload = b"".join(_sized(message) for message in (*sources, *ordered))
     process = M["Process"](ProcessID=session.pid, Hostname=session.hostname, ProcessName=session.app)
     head = M["Block"](
         NumSources=0, NumResults=0, SessionDetails=_session(device, session), PayloadSize=0, Process=process
     )
     body = M["Block"](
         NumSources=len(sources),
-        NumResults=len(results),
+        NumResults=kinds.count(0),
+        NumRangeResults=kinds.count(1) or None,
+        NumGraphResults=kinds.count(2) or None,
         PayloadSize=len(payload),
         StringTable=M["Strings"](Strings=list(names)),
         Process=process,
@@ -204,6 +212,8 @@ def _always(launch: Launch, device: Device) -> dict[str, Scalar | Instances | No
     """Return the metrics that every result has: device attributes, and launch values (doubles, as in ncu)."""
     (gx, gy, gz), (bx, by, bz) = launch.grid, launch.block
     blocks, threads = gx * gy * gz, bx * by * bz
+    if launch.workload != "kernel":
+        return {**device.all_attributes(), "launch__context_id": float(launch.context)}
     values = {
         "grid_size": blocks,
         "block_size": threads,
@@ -237,6 +247,15 @@ def _reference(launch: Launch, codes: list[tuple[Code, str]]) -> int:
 def _result(
     n: int, source: int, launch: Launch, device: Device, session: Session, names: dict[str, int]
 ) -> Any:
+    if launch.workload != "kernel":
+        result = M["RangeResult"](
+            ThreadID=launch.thread,
+            APICallID=n,
+            CreationTime=session.created,
+            Api=0,
+            ContextID=launch.context,
+        )
+        return _filled(result, launch, device, names)
     mangled, function = launch.names
     result = M["Result"](
         ThreadID=launch.thread,
@@ -258,6 +277,14 @@ def _result(
         ClockStatus=M["ClockStatus"](RequestedLock=1, ExecutedLocked=1),
     )
     result.Source.Reference = source
+    _filled(result, launch, device, names)
+    for rule in launch.rules:
+        _rule(result.RuleResults.add(), rule)
+    return result
+
+
+def _filled(result: Any, launch: Launch, device: Device, names: dict[str, int]) -> Any:
+    """Return ``result`` with its metrics, NVTX ranges and sections."""
     for name, value in {**_always(launch, device), **launch.metrics}.items():
         metric = result.MetricResults.add(NameId=names.setdefault(name, len(names)))
         if isinstance(value, Instances):
@@ -276,8 +303,6 @@ def _result(
         entry = result.Sections.add(Identifier=section.identifier, DisplayName=section.name, Order=order)
         for label, name in section.header.items():
             entry.Header.Metrics.add(Name=name, Label=label)
-    for rule in launch.rules:
-        _rule(result.RuleResults.add(), rule)
     return result
 
 

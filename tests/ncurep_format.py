@@ -109,6 +109,17 @@ SPEC: dict[str, list[Field]] = {
         ("ClockStatus", 25, "ClockStatus"),
         ("CollectionScope", 29, "uint32"),
     ],
+    # a range or a graph: several launches counted together, without name and launch configuration
+    "RangeResult": [
+        ("ThreadID", 1, "uint32", "!"),
+        ("APICallID", 2, "uint64", "!"),
+        ("MetricResults", 4, "Metric", "*"),
+        ("CreationTime", 5, "uint64"),
+        ("Api", 6, "uint32"),
+        ("Sections", 7, "Section", "*"),
+        ("Nvtx", 10, "Nvtx"),
+        ("ContextID", 11, "uint32"),
+    ],
     "Attribute": [("Name", 1, "string", "!"), ("Value", 2, "Value", "!")],
     "DeviceInfo": [("ID", 1, "uint32", "!"), ("Name", 2, "string"), ("Attributes", 3, "Attribute", "*")],
     "System": [("OSName", 1, "string"), ("Architecture", 4, "string"), ("Platform", 6, "uint32")],
@@ -131,6 +142,8 @@ SPEC: dict[str, list[Field]] = {
         ("StringTable", 4, "Strings"),
         ("PayloadSize", 5, "uint32"),
         ("Process", 6, "Process"),
+        ("NumRangeResults", 7, "uint32"),
+        ("NumGraphResults", 9, "uint32"),
     ],
     "File": [("Version", 1, "uint32", "!")],
 }

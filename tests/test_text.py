@@ -531,7 +531,7 @@ def test_a_failed_launch_among_many_adds_no_time() -> None:
     rows = {line.split("(")[0]: line for line in block(text, "kernel ")[2:]}
     assert rows["bad"].split()[-3:] == ["–", "–", "failed"]
     assert " 100.0 " in rows["transposeCoalesced"]
-    assert "launches without a valid measurement" in text
+    assert "launch without a valid measurement" in text
     assert not re.search(r"(?m)^ +0 % ", text)
 
 

@@ -491,7 +491,7 @@ def test_the_evidence_of_a_file_is_the_range_over_its_launches() -> None:
 def test_failed_and_undetermined_launches_are_counted_in_sight() -> None:
     page = view(*diagnoses.many(3), diagnoses.failed(3), diagnoses.undetermined(4))
     against = {spoken(e["text"]): e["n"]["text"] for e in page["verdict"]["against"]}
-    assert against["launches without a valid measurement; no number of them is used."] == "1"
+    assert against["launch without a valid measurement; no number of it is used."] == "1"
     assert next(f for f in page["quality"]["facts"] if f["name"] == "Values")["status"] == "bad"
 
 

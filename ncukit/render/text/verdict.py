@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ncukit.model import Diagnosis
-from ncukit.render.cells import Cells
+from ncukit.render.cells import Cells, state
 from ncukit.render.line import line
 from ncukit.render.text.parts import flat, ledger, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
@@ -18,6 +18,7 @@ from ncukit.render.view.verdict import verdict as verdict_view
 BAR = 32
 """Columns of a bar beside a unit, at most."""
 LIMIT = "<- limit"
+_WITHOUT = (("missing", "not collected"), ("absent", "not on this GPU"), ("flagged", "unreliable"))
 SAME = {"issue_slot_utilization_pct": "issue_busy_pct"}
 """Units that other sections measure as well, so that they are not called unknown."""
 
@@ -75,9 +76,10 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
         if bar["cell"]["state"] == "flagged":
             line += f"  ! {bar['cell']['mark']}"
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
-    unknown = [t.text(label) for id, label, _ in GLANCE if cells.number(SAME.get(id, id)) is None]
-    if unknown:
-        lines += t.wrap("; ".join(unknown), first="  not collected: ", indent="    ")
+    values = {t.text(label): cells.value(SAME.get(id, id)) for id, label, _ in GLANCE}
+    for why, words in _WITHOUT:
+        if unknown := [label for label, value in values.items() if state(value) == why]:
+            lines += t.wrap("; ".join(unknown), first=f"  {words}: ", indent="    ")
     return lines
 
 

@@ -100,7 +100,7 @@ def _deck(top: Group) -> Line:
     first = top.first
     duration: list[Any] = [] if first.duration is None else [", ", first.cells["kernel_duration"]]
     return line(
-        "The longest of them is ",
+        "The first of them is " if first.duration is None else "The longest of them is ",
         link(f"launch {first.n}", f"kernel-{first.n}"),
         " ",
         code(shorten(first.cells.kernel.name, 60)),
@@ -134,13 +134,20 @@ def _ledger(group: Group, launches: Sequence[Launch]) -> dict[str, Any]:
         "text": line(
             f"{words}{count}, ",
             bold(limited_by(found.cls, found.limiter)),
-            ". The longest is ",
-            link(f"{group.first.n}", f"kernel-{group.first.n}"),
-            " ",
+            _lead(group),
+            link(f"launch {group.first.n}", f"kernel-{group.first.n}"),
+            ", ",
             code(shorten(group.first.cells.kernel.name, 60)),
             ".",
         ),
     }
+
+
+def _lead(group: Group) -> str:
+    """Return the words before the launch that stands for its group."""
+    if len(group.launches) == 1:
+        return ": "
+    return ". The first is " if group.first.duration is None else ". The longest is "
 
 
 def _shared(group: Group) -> list[dict[str, Any]]:
@@ -172,7 +179,13 @@ def _against(launches: Sequence[Launch]) -> list[dict[str, Any]]:
         (undecided, "launches that this report cannot judge: see what is missing in each."),
         (brief, "launches under 10 µs: launching one costs about as much, so the gaps may matter more."),
     ]
-    return [{"n": plain(f"{n:,}"), "text": line(words)} for n, words in rows]
+    return [{"n": plain(f"{n:,}"), "text": line(_singular(words) if n == 1 else words)} for n, words in rows]
+
+
+def _singular(words: str) -> str:
+    for many, one in (("launches", "launch"), ("of them", "of it"), ("in each", "in it")):
+        words = words.replace(many, one)
+    return words
 
 
 def _rule_row(name: str, title: str, some: Sequence[tuple[RuleResult, Launch]]) -> dict[str, Any]:

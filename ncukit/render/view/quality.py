@@ -8,7 +8,7 @@ from typing import Any
 
 from ncukit.model import ReportFile
 from ncukit.render import numbers
-from ncukit.render.cells import Cells
+from ncukit.render.cells import Cells, state
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.words import listed, plural
 
@@ -57,8 +57,8 @@ def quality(cells: Cells, file: ReportFile, lacks: Sequence[str] = LACKS) -> dic
 
 
 def missing(cells: Cells) -> list[str]:
-    """Return the groups of counters that this launch lacks."""
-    return [name for id, name in GROUPS if not cells.value(id).known]
+    """Return the groups of counters that this launch lacks and this GPU could give."""
+    return [name for id, name in GROUPS if state(cells.value(id)) == "missing"]
 
 
 def fact(name: str, status: str, word: str, text: Line) -> dict[str, Any]:
@@ -96,7 +96,9 @@ def _clocks(cells: Cells) -> dict[str, Any]:
     for domain, name in (("sm", "SM"), ("dram", "DRAM")):
         clock, most = cells.number(f"{domain}_clock"), cells.number(f"{domain}_clock_max")
         if clock is None:
-            parts += line(f"{name} clock ", cells[f"{domain}_clock"], ". ")
+            cell = cells[f"{domain}_clock"]
+            absent = cell["state"] == "absent"
+            parts += line(f"No {name} clock on this GPU. ") if absent else line(f"{name} clock ", cell, ". ")
             continue
         parts += line(f"{name} ", cells[f"{domain}_clock"])
         if most:
