@@ -6,6 +6,7 @@ launches of the same code send it once: `Sent` in the reading process, a dict of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
@@ -93,6 +94,7 @@ def by_pc(action: Any, names: Iterable[str]) -> tuple[Columns, list[int]]:
             pcs = _ids(metric, count, known)
             values = [metric.value(i) for i in range(count)]
             rows = [(pc, n) for pc, n in zip(pcs, values, strict=True) if n and _whole(pc) and _whole(n)]
+            rows = [(pc, n) for pc, n in rows if math.isfinite(n)]  # a failed pass leaves NaN
             found[name] = [[pc for pc, _ in rows], [int(n) for _, n in rows]]
         elif metric is not None and not count and metric.value() == 0:
             found[name] = [[], []]
@@ -170,7 +172,7 @@ def _functions(action: Any, present: set[str]) -> list[int]:
     if metric is None:
         return []
     values = [metric.value(i) for i in range(metric.num_instances())] or [metric.value()]
-    return [int(value) for value in values if isinstance(value, int | float)]
+    return [int(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
 
 
 def _series(action: Any, present: set[str], wanted: frozenset[str]) -> dict[str, list[list[Any]]]:
