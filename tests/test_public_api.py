@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import ncukit
+from ncukit import api
 from tests.conftest import CHECKOUT
 
 HEAVY = {"pandas", "plotly", "ncu_report", "numpy", "jinja2", "pyarrow", "torch", "pydantic"}
@@ -31,6 +32,17 @@ def test_all_is_what_a_type_checker_sees() -> None:
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert seen == set(ncukit.__all__)
+
+
+def test_no_module_of_the_verbs_has_the_name_of_a_verb() -> None:
+    """Else importing the module would put it in the verb's place."""
+    modules = {path.stem for path in (CHECKOUT / "ncukit" / "api").glob("*.py")}
+    assert not modules & {*ncukit.__all__, *api.__all__}
+
+
+def test_the_verbs_are_what_their_modules_say() -> None:
+    assert api.__all__ == sorted(name for names in api._MODULES.values() for name in names)
+    assert all(callable(getattr(api, name)) for name in api.__all__)
 
 
 @pytest.mark.parametrize("name", ncukit.__all__)

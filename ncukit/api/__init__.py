@@ -1,0 +1,55 @@
+"""The public verbs: all that the command line calls, and what ``import ncukit`` hands out.
+
+One module a group of verbs, loaded when one of its names is first used; no module has the name of a verb.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ncukit.api.comparisons import compare, set_baseline, write_comparison
+    from ncukit.api.datasets import build_dataset, query_dataset, write_index
+    from ncukit.api.reports import Report, Reports, diagnose, frame, read, select, write_report
+    from ncukit.api.runs import profile, time
+    from ncukit.api.samples import demo_reports, demo_traces
+    from ncukit.api.traces import timeline
+
+_MODULES = {
+    "comparisons": ("compare", "set_baseline", "write_comparison"),
+    "datasets": ("build_dataset", "query_dataset", "write_index"),
+    "reports": ("Report", "Reports", "diagnose", "frame", "read", "select", "write_report"),
+    "runs": ("profile", "time"),
+    "samples": ("demo_reports", "demo_traces"),
+    "traces": ("timeline",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Report",
+    "Reports",
+    "build_dataset",
+    "compare",
+    "demo_reports",
+    "demo_traces",
+    "diagnose",
+    "frame",
+    "profile",
+    "query_dataset",
+    "read",
+    "select",
+    "set_baseline",
+    "time",
+    "timeline",
+    "write_comparison",
+    "write_index",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a verb when the verb is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'ncukit.api' has no attribute {name!r}")
+    return getattr(import_module(f"ncukit.api.{_HOME[name]}"), name)

@@ -1,0 +1,103 @@
+"""Runs: time, trace and measure a kernel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncukit.api.reports import PathLike
+
+if TYPE_CHECKING:
+    from ncukit.collect.carry import Carried
+    from ncukit.collect.options import ProfileOptions
+    from ncukit.collect.session import Listener
+    from ncukit.model.run import Timing
+
+
+def profile(
+    target: PathLike | Sequence[str],
+    *,
+    options: ProfileOptions | None = None,
+    output: PathLike | None = None,
+    resume: PathLike | None = None,
+    listener: Listener | None = None,
+) -> Carried:
+    """Time, trace and measure one kernel of ``target`` (a file, or words of a command) in a run directory.
+
+    The result has the directory, the record (`ncukit.model.run.Run`) and the first failure, if any: what was
+    gained before it is kept.  ``resume`` goes on with a run that was broken off.
+
+    Raises:
+        UsageError: target and options do not fit, or the directory is in use.
+        ReportError: the script cannot be read, or there is no run to resume.
+    """
+    from ncukit.collect.carry import carry_out
+    from ncukit.collect.options import ProfileOptions
+    from ncukit.collect.sweep import carry_sweep
+    from ncukit.collect.target import Target, resolve
+    from ncukit.diagnose.isolate import launch_for_ncu
+    from ncukit.render.run.page import finisher
+    from ncukit.render.run.sweep import write_sweep_page
+
+    wanted = options or ProfileOptions()
+    words = [os.fspath(target)] if isinstance(target, str | os.PathLike) else list(target)
+    found, command = resolve(words, wanted), " ".join(["ncukit profile", *words])
+
+    def carry(one: Target, chosen: ProfileOptions, new: Path | None, old: Path | None) -> Carried:
+        finish = finisher(command)
+        return carry_out(
+            one, chosen, launch_for_ncu, output=new, resume=old, listener=listener, finish=finish
+        )
+
+    new, old = (None if path is None else Path(path) for path in (output, resume))
+    if len(wanted.points) == 1:
+        return carry(found.at(wanted.points[0]), wanted, new, old)
+    return carry_sweep(
+        found,
+        wanted,
+        carry,
+        lambda path, points: write_sweep_page(path, points, command=command),
+        output=new,
+        resume=old,
+        listener=listener,
+    )
+
+
+def time(
+    target: PathLike | Sequence[str],
+    *,
+    options: ProfileOptions | None = None,
+    listener: Listener | None = None,
+) -> list[Timing]:
+    """Check and time ``target`` without any profiler, once for each point of its parameters.
+
+    Raises:
+        UsageError: target and options do not fit.
+        ReportError: the script cannot be read.
+        ToolError: it fails, or its result is wrong (``wrong-result``).
+    """
+    import tempfile
+    from dataclasses import replace
+
+    from ncukit.collect.carry import at_point, carry_out
+    from ncukit.collect.directory import TIMING, read_json
+    from ncukit.collect.options import ProfileOptions
+    from ncukit.collect.target import resolve
+    from ncukit.diagnose.isolate import launch_for_ncu
+    from ncukit.model.run import Timing
+
+    wanted = replace(options or ProfileOptions(), skip_nsys=True, skip_ncu=True)
+    words = [os.fspath(target)] if isinstance(target, str | os.PathLike) else list(target)
+    found, timings = resolve(words, wanted), []
+    for point in wanted.points:
+        with tempfile.TemporaryDirectory(prefix="ncukit-") as folder:
+            path = Path(folder) / "run"
+            carried = carry_out(
+                *at_point(found, wanted, point), launch_for_ncu, output=path, listener=listener
+            )
+            if carried.failure is not None:
+                raise carried.failure.error()
+            timings.append(Timing.from_dict(read_json(path / TIMING)))
+    return timings
