@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ncukit.diagnose import diagnose
 from ncukit.diagnose.source import source_view
 from ncukit.diagnose.source.sass import parse
 from ncukit.model import Diagnosis, Finding
@@ -82,6 +83,22 @@ def test_without_the_counter_of_idle_cycles_shares_are_of_all_samples_and_say_so
     assert found is not None
     assert (found.basis, found.amount(found.total)) == ("samples", 200)
     assert any("not told apart" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("damage", [int(1.7e308), 2**64, -1])
+def test_a_count_that_no_counter_can_hold_is_left_out_and_said(damage: int):
+    found = view(
+        ("LDG.E R1, [R2.64]", {"inst": damage, "long_scoreboard": damage, "sectors": 8, "ideal": 8}),
+        ("FADD R3, R1, R1", {"inst": 7, "long_scoreboard": 300}),
+    )
+    assert (found.total.instructions, found.total.waiting) == (7, 300)
+    assert found.notes[0] == "2 counts are negative or beyond 64 bits: damaged, and left out."
+
+
+def test_a_launch_with_damaged_counts_is_diagnosed():
+    rows = [("LDG.E R1, [R2.64]", {"inst": int(1.7e308), "long_scoreboard": int(1.7e308)})] * 2
+    found = diagnose(kernel(raw=raw_kernel("k", **code(*rows))))
+    assert found.verdict.cls == "undetermined"
 
 
 def test_a_failed_launch_and_one_without_counters_by_instruction_have_no_view():

@@ -22,9 +22,12 @@ SUMS = (
 )
 
 
-def notes(view: SourceView, kernel: Kernel) -> tuple[str, ...]:
-    """Return sentences on what is missing in ``view`` and why."""
+def notes(view: SourceView, kernel: Kernel, damaged: int = 0) -> tuple[str, ...]:
+    """Return sentences on what is missing in ``view`` and why; ``damaged`` counts were left out."""
     found = [*_samples(view, kernel)]
+    if damaged:
+        are = "1 count is" if damaged == 1 else f"{damaged} counts are"
+        found.append(f"{are} negative or beyond 64 bits: damaged, and left out.")
     if not any(row.text for row in view.rows):
         found.append(NO_TEXT)
     if not view.files:

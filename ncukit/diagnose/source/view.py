@@ -32,6 +32,9 @@ VISIBLE = 0.005
 
 OTHER = "other"
 
+COUNTER = 2**64
+"""What no counter of the hardware reaches: a larger count is damage."""
+
 Columns = Mapping[str, Mapping[int, int]]
 
 
@@ -53,12 +56,14 @@ class _Builder:
         self.basis, states = _states(kernel.raw)
         self.sampled = bool(states)
         self.states: list[dict[str, int]] = [{} for _ in code.pcs]
+        self.damaged = 0
         for state, column in states.items():
             for pc, n in column.items():
-                if n and pc in self.position:
-                    self.states[self.position[pc]][state] = n
+                if pc in self.position and (count := self._count(n)):
+                    self.states[self.position[pc]][state] = count
         self.columns = {
-            name: [column.get(pc, 0) for pc in code.pcs] for name, column in _columns(kernel.raw).items()
+            name: [self._count(column.get(pc, 0)) for pc in code.pcs]
+            for name, column in _columns(kernel.raw).items()
         }
         self.parsed = [parse(text) if text else NONE for text in code.sass]
         self.lines = tuple(line if line and line[1] > 0 else None for line in code.lines)
@@ -69,7 +74,14 @@ class _Builder:
         rows = self._rows(starts, total)
         functions = tuple(self._function(i, starts) for i in range(len(starts)))
         found = SourceView(self.basis, total, functions, rows, self._files())
-        return replace(found, notes=notes(found, self.kernel))
+        return replace(found, notes=notes(found, self.kernel, self.damaged))
+
+    def _count(self, n: int) -> int:
+        """Return ``n``, or 0 where no counter can have counted it."""
+        if 0 <= n < COUNTER:
+            return n
+        self.damaged += 1
+        return 0
 
     def _sum(self, rows: Iterable[int]) -> Cost:
         """Return the cost of the instructions at these positions, summed."""
