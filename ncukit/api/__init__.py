@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ncukit.api.runs import profile, time
     from ncukit.api.samples import demo_reports, demo_traces
     from ncukit.api.traces import timeline
+    from ncukit.api.utilisation import mfu
 
 _MODULES = {
     "comparisons": ("compare", "set_baseline", "write_comparison"),
@@ -23,6 +24,7 @@ _MODULES = {
     "runs": ("profile", "time"),
     "samples": ("demo_reports", "demo_traces"),
     "traces": ("timeline",),
+    "utilisation": ("mfu",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -35,6 +37,7 @@ __all__ = [
     "demo_traces",
     "diagnose",
     "frame",
+    "mfu",
     "profile",
     "query_dataset",
     "read",
