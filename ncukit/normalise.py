@@ -17,6 +17,7 @@ from ncukit.catalog.counted import STATES, by_pc, sampled_names
 from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC, Missing, Number, Result, Undefined
 from ncukit.catalog.opcodes import half_operations
 from ncukit.model import Instance, Kernel, Quality, RawKernel, RawValue, Value, Wanted
+from ncukit.read.failed import failure
 
 SHORT = 20e-6
 """[s] Ratios of counters from different replay passes are not reliable below this duration."""
@@ -74,25 +75,6 @@ def normalise(raw: RawKernel, file: str = "", *, signals: bool = True) -> Kernel
     others = {id: values[id] for id in catalog.signals}
     breakdowns = {} if failed else _breakdowns(raw, catalog.breakdowns)
     return Kernel(file, raw, metrics, others, breakdowns, failed)
-
-
-def failure(raw: RawKernel) -> str | None:
-    """Return why ``raw`` holds no valid measurement, or None for a good launch.
-
-    ncu writes a result even when the kernel could not be run again: without a launch configuration, or with
-    zero replay passes (the counters are then copies of an earlier launch), or with NaN for what was asked.
-    """
-    metrics = raw.metrics
-    if raw.workload != "kernel":
-        return None
-    grid = metrics.get("launch__grid_size", 0 if raw.origin == "report" else None)
-    if grid == 0:
-        return "the launch failed under the profiler: no launch configuration was recorded"
-    if metrics.get("profiler__replayer_passes") == 0:
-        return "the launch was not profiled: zero replay passes (its counters belong to another launch)"
-    if _is_nan(metrics.get("gpu__time_duration.sum")):
-        return "the profiling pass failed: the duration is not a number"
-    return None
 
 
 class _Launch:
@@ -345,10 +327,6 @@ def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int
     return "not in the report"
 
 
-def _is_nan(value: RawValue | None) -> bool:
-    return isinstance(value, float) and value != value
-
-
 def _breakdowns(raw: RawKernel, names: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], ...]]:
     """Return the members of every maximum that the report breaks down, largest first."""
     result: dict[str, tuple[tuple[str, float], ...]] = {}
@@ -366,7 +344,10 @@ def _members(listed: str) -> tuple[str, ...]:
 
 
 def _member_values(raw: RawKernel, members: Iterable[str]) -> Iterable[tuple[str, float]]:
+    """Yield the members that have a value; what is no percentage (infinite, far above 100) has none."""
     for member in members:
         value = raw.metrics.get(member)
-        if value is not None and not isinstance(value, str) and value == value:
+        if value is None or isinstance(value, str):
+            continue
+        if -PERCENT_TOLERANCE <= value <= 100 + PERCENT_TOLERANCE:
             yield member, float(value)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from ncukit.model import Wanted
 from ncukit.read import native
+from ncukit.read.report import Source
+from tests.ncurep import Device, Launch, write_report
 
 ACTIONS, METRICS = 10_000, 500
 
@@ -83,3 +88,20 @@ def test_c73_the_memory_of_a_huge_report_is_that_of_one_result() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200_000
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("\x01\x02\x03\x04", "\\x01\\x02\\x03\\x04"),
+        ("\n\n", "\\n\\n"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("safe\u202efdp", "safe\\u202efdp"),
+        ("größe", "größe"),
+    ],
+)
+def test_a_name_of_what_cannot_be_seen_is_shown_whole_and_escaped(name: str, shown: str, tmp_path: Path):
+    launch = Launch(f"{name}(int)", function=name, mangled=name)
+    report = write_report(tmp_path / "a.ncu-rep", [launch], Device())
+    (kernel,) = Source(report).launches(Wanted())
+    assert (kernel.function, kernel.demangled, kernel.mangled) == (shown, f"{shown}(int)", shown)

@@ -159,8 +159,15 @@ def test_c57_a_string_metric_is_a_string_and_never_a_number():
     ("metrics", "fields", "why"),
     [
         ({"launch__grid_size": None}, {}, "no launch configuration"),
-        ({"profiler__replayer_passes": 0}, {}, "zero replay passes"),
+        (
+            {"profiler__replayer_passes": 0, "gpu__time_duration.sum": 9e3},
+            {},
+            "zero replay passes (its counters belong to another launch)",
+        ),
+        ({"profiler__replayer_passes": 0}, {}, "zero replay passes, and no time was measured"),
         ({"gpu__time_duration.sum": math.nan}, {}, "not a number"),
+        ({"gpu__time_duration.sum": 0}, {}, "did not run: its duration reads 0"),
+        ({"launch__grid_size": 0}, {}, "did not run: its launch configuration reads 0 blocks"),
     ],
 )
 def test_a_failed_launch_is_marked_and_keeps_its_device(metrics, fields, why):
@@ -171,6 +178,29 @@ def test_a_failed_launch_is_marked_and_keeps_its_device(metrics, fields, why):
     assert k.metrics["sm_throughput_pct"].value is None
     assert k.metrics["sm_throughput_pct"].reason.startswith("failed pass")
     assert k.number("block_size") == 128
+
+
+@pytest.mark.parametrize(
+    ("counters", "left"),
+    [
+        ({}, ", and no counter"),
+        ({"dram__bytes.sum": math.nan, "dram__bytes.sum.peak_sustained": 0}, "are NaN (peaks read 0)"),
+        ({"dram__bytes.sum": math.nan, "sm__cycles_active.avg": 0}, ", and the counters are NaN"),
+        ({"dram__bytes.sum": 0, "sm__cycles_active.avg": 0.0}, ", and every counter reads 0"),
+        ({"dram__bytes.sum": 64, "sm__cycles_active.avg": math.nan}, "no launch configuration was recorded"),
+    ],
+)
+def test_a_launch_without_configuration_says_what_its_counters_read(counters, left):
+    failed = normalise(raw_kernel("k", {**GPU, "profiler__replayer_passes": 1, **counters})).failed
+    assert failed.startswith("the launch failed under the profiler: no launch configuration was recorded")
+    assert failed.endswith(left)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e300, 300.0])
+def test_a_member_of_a_maximum_that_is_no_percentage_has_no_value(value):
+    name = "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed"
+    k = kernel({name: "a.avg,b.avg,c.avg", "a.avg": value, "b.avg": 30.0, "c.avg": 100.4})
+    assert k.breakdowns["sm_throughput_pct"] == (("c.avg", 100.4), ("b.avg", 30.0))
 
 
 def test_a_duration_that_was_not_collected_is_no_failure():

@@ -15,7 +15,7 @@ from ncukit.collect.tracing import region_command
 from ncukit.errors import ReportError, ToolError
 from ncukit.model import RawKernel
 from ncukit.model.run import Chosen, Isolation
-from ncukit.normalise import failure as measurement_failure
+from ncukit.read.failed import failure as measurement_failure
 from ncukit.read.report import Source
 from ncukit.tools import host, ncu
 from ncukit.tools.failures import Context, Failure, failure
