@@ -23,6 +23,7 @@ __all__ = [
     "Report",
     "Reports",
     "Value",
+    "annotate",
     "compare",
     "demo_reports",
     "demo_traces",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from ncukit.model import Diagnosis, Kernel, Value
     from ncukit.model.comparison import Comparison
     from ncukit.roofline import models
+    from ncukit.workload.annotate import annotate
     from ncukit.workload.declare import Case, workload
 
 _HOME = {
@@ -71,6 +73,7 @@ _HOME = {
     "Kernel": "ncukit.model",
     "NcukitError": "ncukit.errors",
     "Value": "ncukit.model",
+    "annotate": "ncukit.workload.annotate",
     "models": "ncukit.roofline",
     "workload": "ncukit.workload.declare",
 }

@@ -38,12 +38,10 @@ class Marks:
     def find(cls, *, gpu: bool) -> Marks:
         """Return the marks that work in this process; the profiler's switch needs a GPU in use."""
         marks = cls()
-        for source in (_torch, _package, _library):
-            if (made := source()) is not None:
-                marks.nvtx, marks._start, marks._end = made
-                break
+        if (made := ranges()) is not None:
+            marks.nvtx, marks._start, marks._end = made.by, partial(made.start, RANGE), made.end
         else:
-            marks.missing.append("no NVTX range: neither torch with CUDA, the nvtx package nor libnvToolsExt")
+            marks.missing.append(f"no NVTX range: {NO_RANGES}")
         if not gpu:
             marks.missing.append("no cudaProfilerStart: the program uses no GPU in this process")
         elif (switch := _profiler()) is not None:
@@ -71,10 +69,24 @@ class Marks:
         return {"nvtx": self.nvtx, "profiler": self.profiler, "missing": list(self.missing)}
 
 
-_Range = tuple[str, Callable[[], Any], Callable[[Any], Any]]
+NO_RANGES = "neither torch with CUDA, the nvtx package nor libnvToolsExt"
 
 
-def _torch() -> _Range | None:
+@dataclass(frozen=True)
+class Ranges:
+    """How NVTX start/end ranges are made here, and by what."""
+
+    by: str
+    start: Callable[[str], Any]
+    end: Callable[[Any], Any]
+
+
+def ranges() -> Ranges | None:
+    """Return what makes NVTX start/end ranges in this process, None where nothing does."""
+    return next((made for source in (_torch, _package, _library) if (made := source()) is not None), None)
+
+
+def _torch() -> Ranges | None:
     """Return the range functions of a torch that the script imported, if it was built with CUDA."""
     torch = sys.modules.get("torch")
     if torch is None or getattr(getattr(torch, "version", None), "cuda", None) is None:
@@ -82,29 +94,33 @@ def _torch() -> _Range | None:
     nvtx = torch.cuda.nvtx
     if not hasattr(nvtx, "range_start"):
         return None
-    return "torch", lambda: nvtx.range_start(RANGE), nvtx.range_end
+    return Ranges("torch", nvtx.range_start, nvtx.range_end)
 
 
-def _package() -> _Range | None:
+def _package() -> Ranges | None:
     try:
         nvtx = import_module("nvtx")
     except ImportError:
         return None
     version = getattr(nvtx, "__version__", "")
-    return f"nvtx {version}".strip(), lambda: nvtx.start_range(message=RANGE), nvtx.end_range
+    return Ranges(f"nvtx {version}".strip(), lambda name: nvtx.start_range(message=name), nvtx.end_range)
 
 
-def _library() -> _Range | None:
+def _library() -> Ranges | None:
     for name in _NVTX:
         try:
             found = ctypes.CDLL(name)
         except OSError:
             continue
         start = found.nvtxRangeStartA
-        start.restype = ctypes.c_uint64
+        start.restype, start.argtypes = ctypes.c_uint64, [ctypes.c_char_p]
         found.nvtxRangeEnd.argtypes = [ctypes.c_uint64]
-        return name, partial(start, RANGE.encode()), found.nvtxRangeEnd
+        return Ranges(name, partial(_encoded, start), found.nvtxRangeEnd)
     return None
+
+
+def _encoded(start: Callable[[bytes], Any], name: str) -> Any:
+    return start(name.encode())
 
 
 def _profiler() -> tuple[str, tuple[Callable[[], Any], Callable[[], Any]]] | None:
