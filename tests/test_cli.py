@@ -230,6 +230,62 @@ def test_a_wrong_use_is_json_too(ncukit: Cli) -> None:
     }
 
 
+WRONG_USES = {
+    "an unknown option": (("show", "--bogus"), "No such option: --bogus", "ncukit show --help"),
+    "an unknown command": (("shwo",), "Did you mean 'show'?", "ncukit --help"),
+    "an unknown command of a group": (("dataset", "nothing"), "No such command", "ncukit dataset --help"),
+    "nothing to work on": (("metrics",), "Missing argument 'FILE...'", "ncukit metrics --help"),
+    "a word for a number": (("show", "--launch", "x", "a"), "'x' is not a valid int", "ncukit show --help"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_USES)
+def test_a_command_that_cannot_be_understood_is_two_lines_and_json(kind: str, ncukit: Cli) -> None:
+    words, message, hint = WRONG_USES[kind]
+    done = ncukit(*words)
+    assert (done.code, done.out) == (2, "")
+    first, second = done.err.splitlines()
+    assert first.startswith("error: ")
+    assert message in first
+    assert second == f"hint: {hint} says what there is"
+    error = ncukit(*words, "--json").documents[0]["error"]
+    assert isinstance(error, dict)
+    assert (error["code"], error["exit_code"]) == ("usage", 2)
+
+
+@pytest.mark.parametrize("words", [(), ("dataset",)])
+def test_a_command_alone_shows_its_help(words: tuple[str, ...], ncukit: Cli) -> None:
+    done = ncukit(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Usage: ncukit")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("metrics", "--format", "csv")])
+def test_a_full_disk_behind_stdout_is_said(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ncukit", *words, ONE], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == [
+        "error: cannot read or write: No space left on device",
+        "hint: free some space there, or choose another place with -o",
+    ]
+
+
+def test_what_an_encoding_lacks_is_escaped(tmp_path: Path) -> None:
+    place = tmp_path / "größe.html"
+    done = subprocess.run(
+        [sys.executable, "-m", "ncukit", "report", ONE, "-o", place],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert place.exists()
+    assert done.stdout.decode().strip().endswith(r"gr\xf6\xdfe.html")
+
+
 def test_debug_adds_the_traceback(ncukit: Cli) -> None:
     with pytest.raises(NcukitError, match=r"there is no file missing\.ncu-rep"):
         ncukit("show", "missing.ncu-rep", "--debug")

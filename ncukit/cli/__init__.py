@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ncukit import __version__
-from ncukit.cli import output
+from ncukit.cli import failures, output
 from ncukit.errors import NcukitError
 
 COMMANDS = (
@@ -64,42 +64,48 @@ def application(*names: str) -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command line; every `NcukitError` ends as two lines on stderr and its exit code."""
-    debug = output.debug = _take_debug()
+    """Run the command line; every error ends as two lines on stderr and its exit code."""
+    output.debug = _take_debug()
+    output.show_what_the_terminal_cannot()
     first = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
+    code = ended(application(*(name for name in COMMANDS if name == first)))
+    sys.exit(code)
+
+
+def ended(program: typer.Typer) -> int:
+    """Run ``program``, tell its error if it has one, and return the exit code."""
     try:
-        application(*(name for name in COMMANDS if name == first))()
+        code = program(prog_name="ncukit", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nobody to tell
-        sys.exit(141)
-    except KeyboardInterrupt:
+        output.drop_stdout()  # its reader went away: nobody to tell
+        return 141
+    except (KeyboardInterrupt, typer.Abort):
         print("\nerror: interrupted", file=sys.stderr)
-        sys.exit(130)
-    except NcukitError as error:
-        if debug:
-            raise
-        tell(error)
-        sys.exit(error.exit_code)
+        return 130
     except Exception as error:
-        if debug:
+        if failures.asks_for_help(error):
+            print(error, file=sys.stderr)
+            return 2
+        if output.debug:
             raise
-        tell(
-            NcukitError(
-                f"internal error: {type(error).__name__}: {error}", "run again with --debug and report it"
-            )
-        )
-        sys.exit(NcukitError.exit_code)
+        found = failures.as_error(error)
+        tell(found)
+        return found.exit_code
 
 
 def tell(error: NcukitError) -> None:
     """Print an error: two lines on stderr, and in JSON mode one object on stdout."""
-    from ncukit.cli.output import complain
+    output.complain(error)
+    try:
+        if "--json" in sys.argv[1:]:
+            from ncukit.render.json import error_text
 
-    if "--json" in sys.argv[1:]:
-        from ncukit.render.json import error_text
-
-        print(error_text(error))
-    complain(error)
+            print(error_text(error))
+        sys.stdout.flush()
+    except OSError:
+        output.drop_stdout()
 
 
 def _take_debug() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from io import TextIOWrapper
 
 from ncukit.errors import NcukitError
 
@@ -23,6 +24,18 @@ def warn(messages: Iterable[str], about: str = "") -> None:
     """Print warnings on stderr."""
     for message in messages:
         print(f"warning: {printable(about + ': ' if about else '')}{printable(message)}", file=sys.stderr)
+
+
+def show_what_the_terminal_cannot() -> None:
+    """Make stdout and stderr write what their encoding lacks as escapes, instead of failing on it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def drop_stdout() -> None:
+    """Send what is still to be written to stdout nowhere: writing it failed, and would fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def printable(text: str) -> str:
