@@ -18,16 +18,16 @@ HELPER = re.compile(
 )
 
 CALL_KINDS = (
-    ("launch", re.compile(r"cu(da)?(Graph)?Launch(?!HostFunc)")),
+    ("launch", re.compile(r"(cu(da)?|hip(Ext)?)(Module|Graph)?Launch(?!HostFunc)")),
     (
         "allocator",
         re.compile(
-            r"cuda(Malloc|Free|Host(Alloc|Register|Unregister))|cuMem(Alloc|Free|Host|Create|Map"
+            r"(cuda|hip)(Malloc|Free|Host(Alloc|Register|Unregister))|cuMem(Alloc|Free|Host|Create|Map"
             r"|Unmap|Release|SetAccess|Address|Pool)"
         ),
     ),
-    ("submit", re.compile(r"cu(da)?(Mem(cpy|set|Prefetch).*Async|Memset|EventRecord|StreamWaitEvent)")),
-    ("wait", re.compile(r"cu(da)?(Device|Stream|Event|Ctx|Thread)Synchronize|cu(da)?Memcpy")),
+    ("submit", re.compile(r"(cu(da)?|hip)(Mem(cpy|set|Prefetch).*Async|Memset|EventRecord|StreamWaitEvent)")),
+    ("wait", re.compile(r"(cu(da)?|hip)((Device|Stream|Event|Ctx|Thread)Synchronize|Memcpy)")),
 )
 """Kinds of CUDA calls, the first that matches wins; what matches none is set-up (modules, contexts, ...)."""
 

@@ -1,0 +1,222 @@
+"""What a trace of torch's profiler holds beyond the GPU's work, and what was concluded about operators.
+
+Times are whole nanoseconds on the clock of the trace, so that totals are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ncukit.model.timeline import Candidate
+from ncukit.model.trace import Columns, Trace, TraceFile
+
+Source = Literal["py-spy", "cProfile", "torch"]
+
+
+@dataclass(frozen=True, eq=False)
+class TorchTrace:
+    """A trace of torch's profiler: the GPU's work as in a trace of nsys, and what only torch sees.
+
+    operators: thread external name shapes types sequence (names are positions in ``trace.names``)
+    memory: thread device (-1 the CPU) bytes (negative: freed) allocated reserved [byte], after the event
+    frames: thread name (Python functions, where the profiler recorded stacks)
+    ``head`` holds what stands beside the events: versions, ``distributedInfo``, ``deviceProperties``.
+    """
+
+    trace: Trace
+    operators: Columns
+    memory: Columns
+    frames: Columns
+    head: Mapping[str, Any] = field(default_factory=dict)
+    events: int = 0
+
+    @property
+    def recorded(self) -> Mapping[str, bool]:
+        """Whether shapes, allocations and Python stacks are in the trace."""
+        shapes = self.operators["shapes"]
+        return {
+            "shapes": bool((shapes >= 0).any()) if len(shapes) else False,
+            "memory": len(self.memory) > 0,
+            "stacks": len(self.frames) > 0,
+        }
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """One GPU kernel as an operator launched it: ``total`` [ns] of ``n`` launches."""
+
+    name: str
+    short: str
+    n: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Operator:
+    """All calls of one operator with the same input shapes and dtypes [ns].
+
+    ``device_self`` are kernels, copies and memory sets that the operator launched itself, ``device_total``
+    also those of operators inside it.  A call inside a call of the same operator, shapes and dtypes counts
+    once in the totals.  ``waits`` [ns] is the time in which a call of CUDA inside made the CPU wait.
+    """
+
+    name: str
+    shapes: str
+    types: str
+    calls: int
+    cpu_total: int
+    cpu_self: int
+    device_total: int
+    device_self: int
+    kernels: tuple[KernelUse, ...] = ()
+    kernel_launches: int = 0
+    copies: int = 0
+    copy_bytes: int = 0
+    copy_time: int = 0
+    memsets: int = 0
+    waits: int = 0
+    wait_calls: int = 0
+    allocated: int = 0
+    """Bytes that it allocated itself, on all devices."""
+    freed: int = 0
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """How the GPU's work [ns] found its operator: by the call that launched it, or by External id.
+
+    ``by_call`` + ``by_id`` + ``outside`` is all of it; ``outside`` was launched by no traced operator.
+    """
+
+    work: int
+    by_call: int
+    by_id: int
+    outside: int
+    n: int
+    n_outside: int
+    without_call: int
+    """Pieces of work whose launch call is not in the trace."""
+
+
+@dataclass(frozen=True)
+class Spike:
+    """A rise of an allocator: ``bytes`` [byte] at ``at`` [ns after the first event], in which operator."""
+
+    device: int
+    at: int
+    bytes: int
+    allocated: int
+    reserved: int
+    operator: str
+    grew: int = 0
+    """By how much the memory that the allocator holds rose: it asked the driver."""
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """An allocator over the trace [byte]: ``peak`` allocated and reserved, rises of what it holds."""
+
+    device: int
+    events: int
+    peak_allocated: int | None
+    peak_reserved: int | None
+    peak_at: int
+    peak_operator: str
+    first_allocated: int | None
+    last_allocated: int | None
+    growths: int
+    spikes: tuple[Spike, ...] = ()
+
+
+@dataclass(frozen=True)
+class Utilisation:
+    """How busy a GPU was: ``busy`` [%] is the union of its kernels over the region.
+
+    ``low`` and ``high`` [%] are what a tool that samples like ``nvidia-smi`` could have shown: the share of
+    each window of ``window`` [ns] in which some kernel ran; None where the region is shorter than a window.
+    ``occupancy`` [%] is the profiler's estimate, weighted by time.
+    """
+
+    device: int
+    span: int
+    busy: float
+    gaps: int
+    gap_time: int
+    longest_gap: int
+    window: int
+    low: float | None
+    high: float | None
+    occupancy: float | None
+
+
+@dataclass(frozen=True)
+class HostFrame:
+    """A Python function on the host: time [ns] itself and with what it calls, and its part in launch gaps.
+
+    ``gap`` is None where the samples carry no time (cProfile), or no GPU worked.
+    """
+
+    name: str
+    self_time: int
+    total: int
+    gap: int | None
+    samples: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """What Python did on the launching thread, from ``source``; ``interval`` [ns] between two samples."""
+
+    source: Source
+    span: int
+    interval: int | None
+    frames: tuple[HostFrame, ...]
+    gap_time: int | None
+    covered: int | None
+    """Part of the gaps in which some frame was seen [ns]."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deserving:
+    """The kernel that deserves ncu: which operator launches it, what share of device time [%] it takes.
+
+    ``command`` is what profiles it; ``why_not`` says why there is none.
+    """
+
+    kernel: str = ""
+    short: str = ""
+    operator: str = ""
+    share: float | None = None
+    command: str = ""
+    reasons: tuple[str, ...] = ()
+    others: tuple[Candidate, ...] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Ops:
+    """Operators of a traced program, the longest device time first; without a GPU the longest CPU time."""
+
+    file: TraceFile
+    torch: str | None
+    sorted_by: Literal["device", "cpu"]
+    span: int
+    operators: tuple[Operator, ...]
+    attribution: Attribution
+    recorded: Mapping[str, bool]
+    utilisation: tuple[Utilisation, ...] = ()
+    memory: tuple[DeviceMemory, ...] = ()
+    deserving: Deserving = Deserving()
+    host: Host | None = None
+    gpus: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    """What was compared with the totals of torch itself, in words."""
+
+    @property
+    def cpu_self(self) -> int:
+        """Sum of the operators' own CPU time, over all threads [ns]."""
+        return sum(operator.cpu_self for operator in self.operators)

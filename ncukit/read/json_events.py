@@ -1,0 +1,198 @@
+"""Read a Chrome trace one event at a time: a trace of gigabytes needs the memory of one event.
+
+The file is JSON, plain or gzip: an object with ``traceEvents``, or the bare list of events.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ncukit.errors import ReportFormatError, ReportNotFound
+
+GZIP = b"\x1f\x8b"
+CHUNK = 1 << 20
+"""[byte] read at once."""
+LIMIT = 1 << 26
+"""Characters of one event, or of one value of the head, beyond which the file is no trace."""
+_MARGIN = 16
+"""Characters before the end of what was read in which a fault may be the missing rest."""
+_NO_NUMBER = re.compile(r'(":\s*)[+-]?(?:inf|nan)\b', re.IGNORECASE)
+"""Some versions of Kineto write these bare, which no JSON may hold."""
+
+
+class Events:
+    """The events of the trace at ``path``; ``head`` holds all other keys once all events were read.
+
+    Raises:
+        ReportNotFound: there is no such file, or it cannot be read.
+        ReportFormatError: it is no Chrome trace, truncated or damaged; raised while iterating.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.head: dict[str, Any] = {}
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            with self.path.open("rb") as raw:
+                packed = raw.read(2) == GZIP
+                raw.seek(0)
+                yield from self._events(_Text(gzip.GzipFile(fileobj=raw) if packed else raw))
+        except FileNotFoundError as error:
+            raise ReportNotFound(self.path, f"there is no file {self.path}", "check the path") from error
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self._broken(f"the compressed data is damaged or ends early ({error})") from error
+        except _Fault as error:
+            raise self._broken(str(error)) from error
+        except OSError as error:
+            raise ReportNotFound(self.path, f"{self.path} cannot be read: {error.strerror}") from error
+
+    def _events(self, text: _Text) -> Iterator[Any]:
+        first = text.peek()
+        if first == "[":
+            yield from self._list(text)
+        elif first == "{":
+            found = False
+            for key in _keys(text):
+                if key == "traceEvents" and text.peek() == "[":
+                    found = True
+                    yield from self._list(text)
+                else:
+                    self.head[key] = text.value()
+            if not found:
+                raise self._foreign("it has no traceEvents")
+        elif first:
+            raise self._foreign("it is no JSON")
+        else:
+            raise _Fault("it is empty")
+        if text.peek():
+            raise _Fault("something follows after its end")
+
+    def _list(self, text: _Text) -> Iterator[Any]:
+        text.take("[")
+        if text.peek() == "]":
+            text.take("]")
+            return
+        while True:
+            event = text.value()
+            self.count += 1
+            yield event
+            if text.peek() != ",":
+                text.take("]")
+                return
+            text.take(",")
+
+    def _broken(self, why: str) -> ReportFormatError:
+        said = f" after {self.count:,} events" if self.count else ""
+        return ReportFormatError(
+            self.path,
+            f"{self.path} is no whole trace of torch's profiler: {why}{said}",
+            "copy it again, or trace again",
+        )
+
+    def _foreign(self, why: str) -> ReportFormatError:
+        return ReportFormatError(
+            self.path,
+            f"{self.path} is no trace of torch's profiler: {why}",
+            "give the file that profile.export_chrome_trace() wrote",
+        )
+
+
+class _Fault(Exception):
+    """What is wrong with the text."""
+
+
+def _keys(text: _Text) -> Iterator[str]:
+    """Yield the keys of an object; the value of each must be taken before the next key is asked for."""
+    text.take("{")
+    if text.peek() == "}":
+        text.take("}")
+        return
+    while True:
+        key = text.value()
+        if not isinstance(key, str):
+            raise _Fault("a key is no text")
+        text.take(":")
+        yield key
+        if text.peek() != ",":
+            text.take("}")
+            return
+        text.take(",")
+
+
+class _Text:
+    """JSON text that is read as it is needed."""
+
+    def __init__(self, file: IO[bytes] | gzip.GzipFile) -> None:
+        import codecs
+
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._buffer, self._at, self._done = "", 0, False
+        self._decode = json.JSONDecoder(strict=False).raw_decode
+
+    def peek(self) -> str:
+        """Return the next character that is no space, "" at the end."""
+        while True:
+            while self._at < len(self._buffer) and self._buffer[self._at] in " \t\r\n":
+                self._at += 1
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._more(CHUNK):
+                return ""
+
+    def take(self, character: str) -> None:
+        """Take ``character``, which must be next."""
+        found = self.peek()
+        if found != character:
+            raise _Fault(f"{character!r} is missing before {found!r}" if found else "it ends in the middle")
+        self._at += 1
+
+    def value(self) -> Any:
+        """Take a whole value."""
+        size, mended = CHUNK, False
+        self.peek()
+        while True:
+            try:
+                value, end = self._decode(self._buffer, self._at)
+            except json.JSONDecodeError as error:
+                if self._cut(error):
+                    if not self._more(size):
+                        raise _Fault("it ends in the middle") from error
+                    size, mended = size * 2, False
+                    continue
+                if mended:
+                    raise _Fault(error.msg) from error
+                mended, self._buffer = True, _NO_NUMBER.sub(r"\1null", self._buffer[self._at :])
+                self._at = 0
+                continue
+            except RecursionError as error:
+                raise _Fault("it is nested too deeply") from error
+            if end == len(self._buffer) and not isinstance(value, dict | list | str) and self._more(size):
+                continue  # a number may go on
+            self._at = end
+            return value
+
+    def _cut(self, error: json.JSONDecodeError) -> bool:
+        """Return whether the fault may be that the text was not read to its end."""
+        unterminated = error.msg.startswith("Unterminated")
+        return unterminated or error.pos >= len(self._buffer) - _MARGIN
+
+    def _more(self, size: int) -> bool:
+        """Read on; what was taken is forgotten."""
+        if self._done:
+            return False
+        if len(self._buffer) - self._at > LIMIT:
+            raise _Fault(f"one value is longer than {LIMIT:,} characters")
+        data = self._file.read(size)
+        self._done = not data
+        self._buffer = self._buffer[self._at :] + self._decoder.decode(data, final=self._done)
+        self._at = 0
+        return bool(data) or bool(self._buffer)
