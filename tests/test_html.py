@@ -116,7 +116,12 @@ def test_every_link_inside_the_page_has_its_target(kind: str) -> None:
     found = page(kind)[1]
     targets = {value[1:] for tag, name, value in found.attributes if (tag, name) == ("a", "href")}
     assert targets - set(found.ids) == set()
-    controls = {v for _, name, v in found.attributes if name in ("aria-controls", "aria-labelledby")}
+    controls = {
+        id
+        for _, name, value in found.attributes
+        if name in ("aria-controls", "aria-labelledby")
+        for id in value.split()
+    }
     assert controls - set(found.ids) == set()
 
 

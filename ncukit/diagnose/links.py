@@ -37,34 +37,37 @@ LINKS = (
         "global_store_bytes", "global_store_inst", "link_global_store_pct",
     ),
     Drawn(
-        "local-loads", "l1", "kernel", "local-memory loads",
+        "local-loads", "l1", "kernel", "local loads",
         "local_load_bytes", "local_load_inst", "link_local_load_pct",
     ),
     Drawn(
-        "local-stores", "kernel", "l1", "local-memory stores",
+        "local-stores", "kernel", "l1", "local stores",
         "local_store_bytes", "local_store_inst", "link_local_store_pct",
     ),
     Drawn(
-        "shared-loads", "shared", "kernel", "shared-memory loads",
+        "texture", "l1", "kernel", "texture fetches", "texture_bytes", "texture_requests", "link_texture_pct",
+    ),
+    Drawn(
+        "shared-loads", "shared", "kernel", "shared loads",
         "shared_load_bytes", "shared_load_inst", "link_shared_load_pct",
     ),
     Drawn(
-        "shared-stores", "kernel", "shared", "shared-memory stores",
+        "shared-stores", "kernel", "shared", "shared stores",
         "shared_store_bytes", "shared_store_inst", "link_shared_store_pct",
     ),
-    Drawn("copies", "l2", "shared", "cp.async past L1", "async_copy_bypass_bytes", "cp_async_inst"),
-    Drawn("tma", "l2", "shared", "TMA loads", "tma_load_bytes"),
-    Drawn("l2-reads", "l2", "l1", "returned to L1", "l1_to_l2_read_bytes", share="link_l2_to_l1_pct"),
-    Drawn("l2-writes", "l1", "l2", "written to L2", "l1_to_l2_write_bytes", share="link_l1_to_l2_pct"),
-    Drawn("dram-reads", "dram", "l2", "read from DRAM", "dram_read_bytes", share="link_dram_read_pct"),
-    Drawn("dram-writes", "l2", "dram", "written to DRAM", "dram_write_bytes", share="link_dram_write_pct"),
+    Drawn("copies", "l2", "shared", "cp.async", "async_copy_bypass_bytes", "cp_async_inst"),
+    Drawn("tma", "l2", "shared", "TMA", "tma_load_bytes"),
+    Drawn("l2-reads", "l2", "l1", "L2 → L1", "l1_to_l2_read_bytes", share="link_l2_to_l1_pct"),
+    Drawn("l2-writes", "l1", "l2", "L1 → L2", "l1_to_l2_write_bytes", share="link_l1_to_l2_pct"),
+    Drawn("dram-reads", "dram", "l2", "DRAM → L2", "dram_read_bytes", share="link_dram_read_pct"),
+    Drawn("dram-writes", "l2", "dram", "L2 → DRAM", "dram_write_bytes", share="link_dram_write_pct"),
     Drawn(
-        "sysmem-reads", "sysmem", "l2", "read from system memory",
+        "sysmem-reads", "sysmem", "l2", "system → L2",
         "l2_sysmem_read_bytes", share="l2_fill_sysmem_pct",
     ),
-    Drawn("sysmem-writes", "l2", "sysmem", "written to system memory", "l2_sysmem_write_bytes"),
-    Drawn("peer-reads", "peer", "l2", "read from peer GPUs", "l2_peer_read_bytes"),
-    Drawn("peer-writes", "l2", "peer", "written to peer GPUs", "l2_peer_write_bytes"),
+    Drawn("sysmem-writes", "l2", "sysmem", "L2 → system", "l2_sysmem_write_bytes"),
+    Drawn("peer-reads", "peer", "l2", "peers → L2", "l2_peer_read_bytes"),
+    Drawn("peer-writes", "l2", "peer", "L2 → peers", "l2_peer_write_bytes"),
 )  # fmt: skip
 
 HIT_RATES: dict[Box, str] = {"l1": "l1_hit_rate_pct", "l2": "l2_hit_rate_from_l1_pct"}

@@ -1,14 +1,20 @@
-"""The memory table: what each level moved, how much of it hit, and how near it is to its own peak."""
+"""Memory: the chart of what moved between the units, its table, and the table of levels."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ncukit.diagnose.links import memory_links
+from ncukit.model.links import Link
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.line import line
 from ncukit.render.view.families import metric_row
+from ncukit.render.view.memory_chart import chart
 from ncukit.render.view.rows import Row
+from ncukit.render.words import named, plural
 
 
 @dataclass(frozen=True)
@@ -63,15 +69,37 @@ LEVELS = (
 
 
 def memory(cells: Cells, limiter: str | None) -> dict[str, Any]:
-    """Return the table of levels; the limiting one is hot."""
+    """Return the chart, the table of its links and that of the levels; the limiting level is hot."""
+    found = memory_links(cells.kernel)
+    drawn = chart(cells, found, limiter)
     rows = [_row(level, cells, limiter) for level in LEVELS if _shown(level, cells)]
     known = any(cell["state"] != "missing" for row in rows for cell in row["cells"] if cell)
     return {
+        "chart": drawn,
+        "links": [_link(link, cells) for link in found.links] if drawn else [],
+        "notes": [line(note) for note in (*_unknown(found.links), *found.notes)] if drawn else [],
         "rows": rows if known else [],
         "foot": line(
             "Share of peak is that of the busiest part of each unit; L1/TEX counts active cycles, L2 and "
             "DRAM elapsed ones. PCIe and NVLink counters are of the whole device."
         ),
+    }
+
+
+def _unknown(links: Sequence[Link]) -> list[str]:
+    """Return how many links are unknown, by reason."""
+    reasons = Counter(named(link.bytes.reason or "not in the report") for link in links if link.used is None)
+    return [f"Unknown {plural(count, 'link')}: {reason}." for reason, count in reasons.most_common()]
+
+
+def _link(link: Link, cells: Cells) -> dict[str, Any]:
+    share = None if link.share is None or not (link.bytes.known or link.share.known) else link.share
+    return {
+        "what": link.what,
+        "bytes": cells.of(link.bytes),
+        "count": None if link.count is None else cells.of(link.count),
+        "share": None if share is None else cells.of(share),
+        "used": link.used,
     }
 
 

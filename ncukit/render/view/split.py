@@ -1,0 +1,114 @@
+"""Where the issue slots went, top down: time without work, slots used and empty, empty ones by cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.split import split
+from ncukit.diagnose.waits import DISAGREE, ISSUE_GUARD
+from ncukit.model.split import Part, Split
+from ncukit.render import numbers
+from ncukit.render.cells import Cells
+from ncukit.render.line import Line, line
+from ncukit.render.view.stalls import LABELLED, NAMES
+from ncukit.render.words import listed
+
+SOURCES = {"counters": "counters", "samples": "stall samples"}
+
+
+def section(cells: Cells) -> dict[str, Any] | None:
+    """Return bars and table of the split of one launch; None where neither slots nor stalls are known."""
+    found = split(Facts.of(cells.kernel))
+    if found.issued is None and not found.parts:
+        return None
+    return {
+        "sentence": _sentence(found),
+        "bars": _bars(cells, found),
+        "rows": [_row(part, found) for part in found.parts],
+        "foot": line(*_foot(found)),
+        "apart": found.agreement is not None and found.agreement >= DISAGREE,
+    }
+
+
+def _sentence(found: Split) -> Line:
+    words = ""
+    if found.issued is not None and found.issued.number is not None:
+        words = (
+            f"Schedulers issue in {numbers.short(found.issued.number, '%')} of the cycles in which SMs work"
+        )
+        if found.parts and found.issued.number < 100 * ISSUE_GUARD:
+            first = found.parts[0]
+            words += f"; most of the rest waits for {NAMES[first.category].lower()}"
+        elif found.issued.number >= 100 * ISSUE_GUARD:
+            words += ": they are busy, so waiting costs little"
+    else:
+        words = "How often schedulers issue is unknown; of the waiting, the causes are known"
+    return line(f"{words}.")
+
+
+def _foot(found: Split) -> list[str]:
+    words = []
+    if found.source is not None:
+        words.append(
+            f"Causes by {SOURCES[found.source]}; states in which a warp could have issued do not count."
+        )
+    if found.agreement is not None:
+        off = numbers.short(found.agreement, "%")
+        words.append(
+            f" Counters and samples differ by {off}: they saw different executions, so trust the order of causes "
+            "only where both agree."
+            if found.agreement >= DISAGREE
+            else f" Samples, counted apart, differ by {off}."
+        )
+    if found.missing:
+        words.append(f" Not known: {listed(found.missing)}.")
+    return words
+
+
+def _bars(cells: Cells, found: Split) -> list[dict[str, Any]]:
+    bars = []
+    if found.idle is not None and found.idle.number is not None:
+        idle = found.idle.number
+        bars.append(_bar("Time of a mean SM", [("used", "with work", 100 - idle), ("other", "idle", idle)]))
+    issued = None if found.issued is None else found.issued.number
+    if issued is not None:
+        empty = max(0.0, 100 - issued)
+        bars.append(_bar("Its issue slots", [("used", "issued", issued), ("other", "empty", empty)]))
+    if found.parts:
+        parts = [(part.category, NAMES[part.category], part.share) for part in found.parts]
+        bars.append(_bar("Empty slots, by cause" if issued is not None else "Waiting, by cause", parts))
+    return bars
+
+
+def _bar(name: str, parts: list[tuple[str, str, float]]) -> dict[str, Any]:
+    """Return one bar: widths [%] of 100, labels where they fit."""
+    return {
+        "name": name,
+        "parts": [
+            {
+                "category": category,
+                "width": round(min(100.0, share), 2),
+                "label": f"{label} {share:.0f}{numbers.NARROW}%" if share >= LABELLED else "",
+                "wide": share >= 40,
+            }
+            for category, label, share in parts
+            if share > 0
+        ],
+        "text": "; ".join(f"{label} {numbers.short(share, '%')}" for _, label, share in parts),
+    }
+
+
+def _row(part: Part, found: Split) -> dict[str, Any]:
+    resources = [
+        f"{unit.label} {numbers.short(unit.percent, '%')}{' (full)' if unit.full else ''}"
+        for unit in part.ceilings
+    ]
+    return {
+        "category": part.category,
+        "name": NAMES[part.category],
+        "share": numbers.short(part.share, "%"),
+        "slots": "" if part.slots is None else numbers.short(part.slots, "%"),
+        "states": ", ".join(f"{state} {numbers.short(share, '%')}" for state, share in part.states[:3]),
+        "resources": line("; ".join(resources) or "no unit of its own"),
+    }
