@@ -17,22 +17,14 @@ from ncukit.errors import UsageError
 from ncukit.model import Value
 from ncukit.roofline import PRECISIONS, attainable
 from ncukit.roofline.models.dtypes import ALIASES, BITS, dtype_of, size
+from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make
 from tests.builders import kernel
 
 SMALL = st.integers(1, 5)
 SIZES = st.integers(1, 10_000)
 FLOATS = st.sampled_from([name for name in BITS if not name.startswith("int")])
 RATES = st.floats(1e9, 1e16)
-EACH = {
-    "vector": models.vector(1000, "fp32"),
-    "gemm": models.gemm(64, 32, 128, "fp16"),
-    "gemv": models.gemv(64, 32, "fp32"),
-    "transpose": models.transpose(64, 32, "fp32"),
-    "softmax": models.softmax(64, 32, "fp32"),
-    "reduction": models.reduction(1000, "fp32"),
-    "attention": models.attention(1, 2, 16, 16, 8, "fp16"),
-    "kv_cache_decode": models.kv_cache_decode(1, 4, 2, 16, 8, "fp16"),
-}
+EACH = {name: make(name, arguments) for name, arguments in EXAMPLES.items()}
 each_model = pytest.mark.parametrize("model", EACH.values(), ids=EACH)
 
 
@@ -344,7 +336,9 @@ def test_every_model_says_what_it_counted_and_what_it_leaves_out(model):
 
 
 def test_the_models_are_these():
-    assert set(EACH) == set(models.__all__) - {"Bound", "WorkModel", "bound", "compare"}
+    verbs = {"bound", "compare", "estimate", "ratios"}
+    assert set(EACH) == set(MODELS) == {name for name in models.__all__ if name.islower()} - verbs
+    assert all(MODELS[name] is getattr(models, name) for name in MODELS)
 
 
 # --- what is refused

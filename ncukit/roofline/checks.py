@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ncukit.model import Check, Kernel, Point
-
-TOLERANCE = 1.02
-"""A point may lie this factor above its roof before it is called above: rounding of clocks."""
+from ncukit.model.work import TOLERANCE
 
 PIPE_TOLERANCE = 1.05
 """Achieved share of a compute roof over the busy share of its pipe: more means two conventions are mixed."""

@@ -1,7 +1,7 @@
-"""Analytic models: FLOPs and compulsory DRAM bytes of a computation, from its shapes and data type.
+"""Analytic models: FLOPs and compulsory bytes of a computation, from its shapes and data type.
 
 Conventions: a multiply-add is 2 FLOP, sums start from zero (a dot product of length k is 2k, not 2k - 1),
-comparisons, conversions and special functions (exp) are no FLOPs, as GPU counters have it.  Bytes are
+comparisons, conversions and special functions (exp, rsqrt) are no FLOPs, as GPU counters have it.  Bytes are
 compulsory: each input is read once, each output written once; what does not fit on the chip moves more.
 The bound is the roofline of Williams, Waterman, Patterson (CACM 52(4), 2009).
 
@@ -10,21 +10,37 @@ The bound is the roofline of Williams, Waterman, Patterson (CACM 52(4), 2009).
 'memory-bound'
 """
 
-from ncukit.model.work import Bound, WorkModel
-from ncukit.roofline.models.against import compare
-from ncukit.roofline.models.attention import attention, kv_cache_decode
+from ncukit.model.work import Bound, Estimate, Ratio, WorkModel
+from ncukit.roofline.models.against import compare, ratios
+from ncukit.roofline.models.arrays import elementwise, embedding, reduction, transpose, vector
+from ncukit.roofline.models.attention import attention, attention_scores, kv_cache_decode
 from ncukit.roofline.models.bound import bound
-from ncukit.roofline.models.dense import gemm, gemv, reduction, softmax, transpose, vector
+from ncukit.roofline.models.estimate import estimate
+from ncukit.roofline.models.network import all_reduce
+from ncukit.roofline.models.products import convolution, gemm, gemv
+from ncukit.roofline.models.rows import layer_norm, softmax
+from ncukit.roofline.models.stated import point
 
 __all__ = [
     "Bound",
+    "Estimate",
+    "Ratio",
     "WorkModel",
+    "all_reduce",
     "attention",
+    "attention_scores",
     "bound",
     "compare",
+    "convolution",
+    "elementwise",
+    "embedding",
+    "estimate",
     "gemm",
     "gemv",
     "kv_cache_decode",
+    "layer_norm",
+    "point",
+    "ratios",
     "reduction",
     "softmax",
     "transpose",

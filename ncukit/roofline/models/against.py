@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ncukit.model import Check, Kernel
-from ncukit.model.work import WorkModel
+from ncukit.model import Check, Kernel, Value
+from ncukit.model.work import Ratio, WorkModel
 from ncukit.roofline.place import PRECISIONS
 
 SAME = 1.02
@@ -33,6 +33,56 @@ def compare(model: WorkModel, kernel: Kernel, *, launches: int = 1) -> tuple[Che
         return ()
     parts = (_flops, _bytes, _time)
     return tuple(check for part in parts for check in part(model, kernel, launches))
+
+
+ABOVE = {
+    "flops": "tiles padded beyond the shape, work done twice, or functions such as exp that compile to FLOPs",
+    "dram_bytes": "the same data fetched again, partly used sectors, spills, or more arrays than modelled",
+    "dram_read_bytes": "inputs fetched again, sectors used in part, or spills read back",
+    "dram_write_bytes": "results written in parts, spills, or dirty lines that were in the L2 before",
+}
+"""What more than the model needs can mean."""
+
+
+def ratios(model: WorkModel, kernel: Kernel) -> tuple[Ratio, ...]:
+    """Return FLOPs and DRAM bytes that the counters of ``kernel`` hold over those of ``model``.
+
+    >>> from ncukit.model import RawKernel
+    >>> model = WorkModel("copy", {}, "fp32", read=1e9, written=1e9)
+    >>> moved = {"dram_bytes": Value("dram_bytes", 4.5e9, "byte", "exact")}
+    >>> [r.ratio for r in ratios(model, Kernel("", RawKernel(0, "f", "f()", ""), moved))]
+    [2.25, None, None]
+    """
+    found = [Ratio(_flop_value(model, kernel), model.total_flop, ABOVE["flops"])] if model.flop else []
+    if model.memory == "dram":
+        moved = (
+            ("dram_bytes", model.bytes),
+            ("dram_read_bytes", model.read),
+            ("dram_write_bytes", model.written),
+        )
+        found += [
+            Ratio(kernel.metrics.get(id) or _unknown(id, "byte"), needed, ABOVE[id])
+            for id, needed in moved
+            if needed
+        ]
+    return tuple(found)
+
+
+def _flop_value(model: WorkModel, kernel: Kernel) -> Value:
+    """Return the FLOPs that the counters hold, unknown where those of a precision of the model are."""
+    for precision in model.flop:
+        value = kernel.metrics.get(f"flops_{precision}") or _unknown(f"flops_{precision}", "FLOP")
+        if value.number is None:
+            return Value("flops", None, "FLOP", reason=f"{value.id} is unknown: {value.reason}")
+    counted = _counted(kernel)
+    ids = tuple(f"flops_{p}" for p, flop in counted.items() if flop)
+    return Value(
+        "flops", sum(counted.values()), "FLOP", "derived", ids or tuple(f"flops_{p}" for p in model.flop)
+    )
+
+
+def _unknown(id: str, unit: str) -> Value:
+    return Value(id, None, unit, reason="not in the report")
 
 
 def _flops(model: WorkModel, kernel: Kernel, launches: int) -> Iterable[Check]:
@@ -93,6 +143,11 @@ def _hint(ran: str, meant: str) -> str:
 
 
 def _bytes(model: WorkModel, kernel: Kernel, launches: int) -> Iterable[Check]:
+    if model.memory != "dram":
+        yield Check(
+            "model-bytes", None, "Not compared: the model counts bytes over links, not those of DRAM."
+        )
+        return
     moved = kernel.number("dram_bytes")
     if moved is None:
         yield Check("model-bytes", None, f"Not compared: {_why(kernel, 'dram_bytes')}.")
@@ -130,7 +185,8 @@ def _time(model: WorkModel, kernel: Kernel, launches: int) -> Iterable[Check]:
     duration, bandwidth = kernel.number("kernel_duration"), kernel.number("peak_dram_bandwidth")
     if launches > 1 or not duration:
         return
-    needs = [(_floor(model, kernel) / bandwidth, "bytes", "DRAM bandwidth")] if bandwidth else []
+    dram = bandwidth and model.memory == "dram"
+    needs = [(_floor(model, kernel) / bandwidth, "bytes", "DRAM bandwidth")] if bandwidth and dram else []
     for precision, flop in model.flop.items():
         if peak := kernel.number(f"peak_flop_rate_{precision}"):
             needs.append((flop / peak, "FLOPs", f"{precision} rate"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ncukit.errors import UsageError
 from ncukit.roofline.models.dtypes import dtype_of, scalar_precision
 
@@ -17,6 +19,31 @@ def work(*parts: tuple[str | None, float]) -> dict[str, float]:
         if precision is not None and flop:
             work[precision] = work.get(precision, 0) + flop
     return work
+
+
+def called(model: Callable[..., object], **parameters: object) -> str:
+    """Return how ``model`` is called: its sizes, and those options that are not as usual.
+
+    >>> def gemm(m, *, batch=1, bias=False): ...
+    >>> called(gemm, m=64, batch=1, bias=True)
+    'gemm(m=64, bias)'
+    """
+    usual = getattr(model, "__kwdefaults__", None) or {}
+    words = [
+        name if value is True else f"{name}={value}"
+        for name, value in parameters.items()
+        if (usual[name] != value if name in usual else value is not False)
+    ]
+    return f"{getattr(model, '__name__', model)}({', '.join(words)})"
+
+
+def count(number: float) -> str:
+    """Return a count as notes write it: in full, with thousands apart.
+
+    >>> count(1048576)
+    '1,048,576'
+    """
+    return f"{number:,}"
 
 
 def checked(dtype: str, **sizes: int) -> str:
