@@ -116,6 +116,145 @@ CASES: dict[str, Case] = {
         {"kernel_duration": 6e-5, "dram_throughput_pct": 3.0},
         "only the duration and the launch configuration",
     ),
+    "intensity": Case(
+        {
+            "arithmetic_intensity_dram": 0.0835,
+            "ridge_point_fp32_dram": 14.9,
+            "flops_total": 1e9,
+            "tensor_inst": 0.0,
+        },
+        {
+            "arithmetic_intensity_dram": 0.0,
+            "ridge_point_fp32_dram": 14.9,
+            "flops_total": 0.0,
+            "tensor_inst": 0.0,
+        },
+        "0.0835 FLOP for each byte of DRAM traffic, below the 14.9",
+        [  # tensor work has a roof of its own, and may run where opcodes were not collected
+            {
+                "arithmetic_intensity_dram": 9.0,
+                "ridge_point_fp32_dram": 14.9,
+                "flops_total": 1e9,
+                "tensor_inst": 5.0,
+            },
+            {"arithmetic_intensity_dram": 9.0, "ridge_point_fp32_dram": 14.9, "flops_total": 1e9},
+        ],
+    ),
+    "partly-measured": Case(
+        {"kernel_duration": 6e-5, "sm_throughput_pct": 40.0, "memory_throughput_pct": 50.0},
+        {
+            "kernel_duration": 6e-5,
+            "sm_throughput_pct": 40.0,
+            "memory_throughput_pct": 50.0,
+            "dram_throughput_pct": 50.0,
+            **STALLS,
+            **{"stall_cycles_global_memory_dependency": 4.0},
+        },
+        "Not collected: DRAM throughput and stall reasons",
+        [
+            {"kernel_duration": 6e-5},  # nothing-measured says it
+            {  # why warps wait does not matter where a unit is full
+                "kernel_duration": 6e-5,
+                "sm_throughput_pct": 20.0,
+                "memory_throughput_pct": 92.0,
+                "dram_throughput_pct": 92.0,
+            },
+        ],
+    ),
+    "coalesced": Case(
+        {
+            "uncoalesced_excess_pct": 0.0,
+            "uncoalesced_excess_sectors": 0.0,
+            "global_load_sectors_per_request": 4.0,
+            "global_store_sectors_per_request": 8.0,
+        },
+        {
+            "uncoalesced_excess_pct": 12.0,
+            "uncoalesced_excess_sectors": 1e6,
+            "global_load_sectors_per_request": 4.5,
+        },
+        "sectors a request: 4 for loads and 8 for stores",
+        [{"uncoalesced_excess_pct": 0.0, "uncoalesced_excess_sectors": 0.0}],  # no access at all
+    ),
+    "conflict-free": Case(
+        {"shared_load_ways": 1.0, "shared_excess_share_pct": 0.0, "shared_load_inst": 1e6},
+        {"shared_load_ways": 2.0, "shared_excess_share_pct": 50.0, "shared_load_inst": 1e6},
+        "free of bank conflicts",
+        [
+            {"shared_load_ways": 1.0, "shared_excess_share_pct": 0.0, "shared_load_inst": 0.0},
+            {
+                "shared_load_ways": 1.0,
+                "shared_store_ways": 16.0,
+                "shared_excess_share_pct": 0.0,
+                "shared_load_inst": 1e6,
+            },
+        ],
+    ),
+    "many-requests": Case(
+        {"lsu_wavefronts_pct": 49.4, "lsu_requests_pct": 97.7, "pipe_lsu_pct": 98.3},
+        {"lsu_wavefronts_pct": 96.0, "lsu_requests_pct": 12.0, "pipe_lsu_pct": 12.0},  # many wavefronts each
+        "requests at 97.7",
+        [{"lsu_wavefronts_pct": 96.0, "lsu_requests_pct": 97.0, "pipe_lsu_pct": 97.0}],  # wide: both full
+    ),
+    "part-wave": Case(
+        {
+            "waves_per_sm": 0.167,
+            "grid_size": 80.0,
+            "blocks_per_sm": 1.0,
+            "launched_warps_per_scheduler": 2.0,
+        },
+        {"waves_per_sm": 4.0, "grid_size": 1920.0, "blocks_per_sm": 24.0},
+        "80 blocks fills 0.167 of a wave: 2 warps a scheduler",
+        [{"waves_per_sm": 0.01, "grid_size": 1.0, "blocks_per_sm": 0.0125}],  # small-grid says it
+    ),
+    "little-work": Case(
+        {"inst_executed": 8e6, "warps_per_block": 8.0, "grid_size": 65_536.0, "waves_per_sm": 100.0},
+        {"inst_executed": 8e9, "warps_per_block": 8.0, "grid_size": 65_536.0, "waves_per_sm": 100.0},
+        "executes 15.3 instructions",
+        [{"inst_executed": 100.0, "warps_per_block": 8.0, "grid_size": 1.0, "waves_per_sm": 0.01}],
+    ),
+    "reads-served": Case(
+        {"dram_read_bytes": 8.4e6, "global_load_bytes": 33.6e6},
+        {"dram_read_bytes": 33e6, "global_load_bytes": 33.6e6},
+        "caches serve 75.0",
+        [{"dram_read_bytes": 8.4e6, "global_load_bytes": 33.6e6, "moved_per_asked": 0.3}],
+    ),
+    "tensor-pipe-untold": Case(
+        {"tensor_busy_pct": 6.0},
+        {"tensor_busy_pct": 6.0, "tensor_inst": 0.0},
+        "6.0\u202f% busy; whether with MMA",
+        [{"tensor_busy_pct": 45.0}, {"tensor_busy_pct": 0.1}],
+    ),
+    "unstaged-operands": Case(
+        {
+            "shared_mem_static": 0.0,
+            "shared_mem_dynamic": 0.0,
+            "tensor_inst": 1e6,
+            "l1_throughput_pct": 99.0,
+        },
+        {
+            "shared_mem_static": 16_384.0,
+            "shared_mem_dynamic": 0.0,
+            "tensor_inst": 1e6,
+            "l1_throughput_pct": 99.0,
+        },
+        "No shared memory is allocated",
+        [
+            {  # no MMA ran
+                "shared_mem_static": 0.0,
+                "shared_mem_dynamic": 0.0,
+                "tensor_inst": 0.0,
+                "tensor_busy_pct": 2.0,
+                "l1_throughput_pct": 99.0,
+            },
+            {  # and nothing on the way is busy
+                "shared_mem_static": 0.0,
+                "shared_mem_dynamic": 0.0,
+                "tensor_inst": 1e6,
+                "l1_throughput_pct": 20.0,
+            },
+        ],
+    ),
     "idle-sms": Case({"sm_active_pct": 62.0}, {"sm_active_pct": 98.0}, "idle for 38.0"),
     "over-at-once": Case({"kernel_duration": 3.2e-6}, {"kernel_duration": 1e-3}, "launch latency"),
     "sm-clock": Case(

@@ -84,6 +84,23 @@ def working_set(k: View) -> Found | None:
     )
 
 
+@rule("reads-served", family="memory", needs=("dram_read_bytes", "global_load_bytes"))
+def reads_served(k: View) -> Found | None:
+    """DRAM is read for less than global loads bring: caches serve the rest."""
+    if k.get("moved_per_asked") is not None:
+        return None  # useful-bytes says it with what threads asked for
+    read, loaded = k["dram_read_bytes"], k["global_load_bytes"]
+    if not loaded or read > loaded / ONCE or (k.get("cp_async_inst") or 0) > 0:
+        return None
+    return Found(
+        f"Global loads bring {short(loaded, 'byte')} and DRAM is read for {short(read, 'byte')}: caches "
+        f"serve {short(100 * (1 - read / loaded), '%')}",
+        "info",
+        advice="Data that an earlier launch left in L2, or that is read again: --cache-control all and none "
+        "tell them apart.",
+    )
+
+
 @rule("cold-cache", family="memory", needs=("read_per_l2_size", "dram_read_bytes"))
 def cold_cache(k: View) -> Found | None:
     """All that DRAM delivers would fit L2: with caches flushed before the pass it is read again."""

@@ -6,6 +6,7 @@ import re
 
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
+from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.model.source import Cost, SassRow
@@ -36,6 +37,11 @@ NARROW = 2.0
 
 WIDE = 16.0
 """[byte] The widest access of a thread."""
+
+CLEAN = 1.0
+"""[%] Excess sectors below which the pattern is as good as it can be."""
+
+DIRECTIONS = ("load", "store")
 
 LOADS = re.compile(r"^(LDG|LD|LDGSTS|ATOMG?)\b")
 STORES = re.compile(r"^(STG|ST|REDG?|ATOMG?)\b")
@@ -121,6 +127,24 @@ def excess_sectors(k: View) -> Found | None:
         detail=f"Of the excess sectors {listed(where)}." if where else "",
         gain=_relief(k, excess),
         places=where,
+    )
+
+
+@rule("coalesced", family="memory", needs=("uncoalesced_excess_pct", "uncoalesced_excess_sectors"))
+def coalesced(k: View) -> Found | None:
+    """Global accesses move no sector that their addresses do not need."""
+    excess, moved = (
+        k["uncoalesced_excess_pct"],
+        [k.get(f"global_{d}_sectors_per_request") for d in DIRECTIONS],
+    )
+    if excess >= CLEAN or not any(moved):
+        return None
+    each = [f"{short(n)} for {d}s" for d, n in zip(DIRECTIONS, moved, strict=True) if n]
+    return Found(
+        f"Global accesses are coalesced: {short(excess, '%')} of their sectors are excess; "
+        f"sectors a request: {in_words(each)}",
+        "info",
+        advice="Another access pattern would not help; fewer or wider accesses might.",
     )
 
 

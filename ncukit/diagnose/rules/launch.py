@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.rules.occupancy import spare
-from ncukit.diagnose.steps.grid import COVERED, ONE_WARP
+from ncukit.diagnose.steps.grid import COVERED, HALF_A_WAVE, ONE_WARP
 from ncukit.diagnose.steps.idle import FEW_WAVES
 from ncukit.diagnose.steps.latency import SHORT_LIVED
 from ncukit.diagnose.words import short
@@ -24,6 +26,12 @@ UNEVEN_SMS = 70.0
 MORE_WAVES = 1.2
 """Waves of clusters over waves of blocks from which clusters visibly keep blocks waiting."""
 
+WHOLE_WAVE = 0.95
+"""Waves from which the grid fills the GPU."""
+
+FEW_INSTRUCTIONS = 40.0
+"""[inst] A copy or fill of one element needs 15 to 30: half of it is the same however much a thread does."""
+
 SMALL_BLOCK = 64.0
 """[thread] Smaller blocks hit the block limit of the SM before its warp limit."""
 
@@ -33,7 +41,7 @@ def small_grid(k: View) -> Found | None:
     """Fewer blocks than SMs: some never start."""
     if k["blocks_per_sm"] >= COVERED:
         return None
-    empty = k["usable_sm_count"] - k["grid_size"]
+    empty, waves = k["usable_sm_count"] - k["grid_size"], k.get("waves_per_sm")
     blocks = "1 block" if k["grid_size"] == 1 else f"{k['grid_size']:.0f} blocks"
     return Found(
         f"The grid has {blocks} for {k['usable_sm_count']:.0f} SMs: {empty:.0f} never start",
@@ -45,6 +53,38 @@ def small_grid(k: View) -> Found | None:
             "global",
             "the share of SMs without a block, if the work divides evenly",
         ),
+        detail="" if waves is None else f"That is {short(waves)} of a wave of blocks that fit at once.",
+    )
+
+
+@rule("part-wave", family="launch", needs=("waves_per_sm", "grid_size", "blocks_per_sm"))
+def part_wave(k: View) -> Found | None:
+    """Every SM has a block, and could hold more of them than there are."""
+    waves = k["waves_per_sm"]
+    if waves >= WHOLE_WAVE or k["blocks_per_sm"] < COVERED:
+        return None
+    warps = k.get("launched_warps_per_scheduler")
+    seen = "" if warps is None else f": {short(warps)} warps a scheduler at most"
+    harmless = spare(k) or k.facts.warp_specialised
+    return Found(
+        f"The grid of {k['grid_size']:.0f} blocks fills {short(waves)} of a wave{seen}",
+        "info" if harmless else "medium" if waves < HALF_A_WAVE else "low",
+        advice="More or smaller blocks would give every SM more warps to switch between.",
+        detail="A unit is busy already, or one block an SM is the design." if harmless else "",
+    )
+
+
+@rule("little-work", family="launch", needs=("inst_executed", "warps_per_block", "grid_size", "waves_per_sm"))
+def little_work(k: View) -> Found | None:
+    """A warp executes so few instructions that starting and ending it is most of its life."""
+    warps = k["warps_per_block"] * k["grid_size"]
+    each = k["inst_executed"] / warps if warps else math.inf
+    if not 0 < each < FEW_INSTRUCTIONS or k["waves_per_sm"] <= FEW_WAVES:
+        return None
+    return Found(
+        f"A warp executes {short(each)} instructions in all: most are index arithmetic, start and end",
+        "info" if any(s.full for s in k.facts.shares.units.values()) else "low",
+        advice="Let each thread process several elements in a grid-stride loop, with fewer blocks.",
     )
 
 

@@ -21,6 +21,11 @@ FULL_REGISTERS = 200.0
 """[register/thread] Near the limit of 255 the compiler has most likely run out of registers."""
 
 LOCAL = re.compile(r"^(LDL|STL)\b")
+STACK = re.compile(r"\[R1(\+-?0x[0-9a-f]+)?\]")
+"""An address that is known when the code is compiled."""
+
+MOSTLY = 80.0
+"""[%] of the local accesses from which their kind is told by how they are addressed."""
 
 
 def _weight(k: View) -> tuple[Severity, float | None]:
@@ -79,6 +84,20 @@ def local_memory(k: View) -> Found | None:
             "Index local arrays with constants only, or move them to shared memory; more registers would "
             "not help.",
         )
+    elif (fixed := _fixed(k)) is not None and fixed >= MOSTLY:
+        possible = "register spills, or arguments that a called function takes by address"
+        kind, advice = (
+            f"{short(fixed, '%')} of it at fixed offsets from the stack pointer: "
+            f"{possible if _calls(k) else 'most likely register spills'}",
+            "Look for spill stores in `ptxas -v`; allow more registers (launch bounds, -maxrregcount) or "
+            "keep fewer values alive.",
+        )
+    elif fixed is not None and fixed < 100 - MOSTLY:
+        kind, advice = (
+            "mostly at computed addresses: an array on the stack, not spilling",
+            "Index local arrays with constants only, or move them to shared memory; more registers would "
+            "not help.",
+        )
     elif registers is not None and registers >= FULL_REGISTERS:
         kind, advice = (
             f"a possible register spill at {registers:.0f} registers a thread",
@@ -99,6 +118,23 @@ def local_memory(k: View) -> Found | None:
         gain=None if share is None else k.relief(share, "l1", "l2"),
         places=where,
     )
+
+
+def _fixed(k: View) -> float | None:
+    """Return how much [%] of the local accesses is at constant offsets from the stack pointer R1.
+
+    The compiler keeps an array that it indexes with constants in registers, so such accesses are spills, or
+    arguments of a called function.  None without the code.
+    """
+    rows = [] if k.source is None else [row for row in k.source.rows if LOCAL.match(row.opcode)]
+    total = sum(row.cost.instructions or 0 for row in rows)
+    if not total:
+        return None
+    return 100 * sum(row.cost.instructions or 0 for row in rows if STACK.search(row.text)) / total
+
+
+def _calls(k: View) -> bool:
+    return k.source is not None and any(row.opcode.startswith("CALL") for row in k.source.rows)
 
 
 def _counted(k: View, instructions: float, share: float | None) -> str:

@@ -43,10 +43,13 @@ def occupancy_limit(k: View) -> Found | None:
     harmless = spare(k)
     severity: Severity = "info" if harmless else "medium" if allowed < 50 else "low"
     found = None if harmless else occupancy(k.facts.kernel, curves=False)
+    blocks, achieved = k.get("resident_block_limit"), k.get("achieved_occupancy_pct")
+    fit = f" ({_blocks(blocks)} an SM)" if blocks and blocks >= 1 else ""
     return Found(
-        f"Occupancy is limited to {short(allowed, '%')} by {resources}",
+        f"Occupancy is limited to {short(allowed, '%')}{fit} by {resources}",
         severity,
-        detail=(
+        detail=(f"{short(achieved, '%')} are achieved. " if achieved is not None else "")
+        + (
             f"{resources[0].upper()}{resources[1:]} bind together: relieving one alone changes nothing. "
             if tie
             else ""
@@ -56,6 +59,10 @@ def occupancy_limit(k: View) -> Found | None:
         if harmless
         else f"Reduce {resources} until one more block fits, if warps are what is missing{_next(k, found)}.",
     )
+
+
+def _blocks(count: float) -> str:
+    return "1 block" if round(count) == 1 else f"{count:.0f} blocks"
 
 
 def _next(k: View, found: Occupancy | None) -> str:

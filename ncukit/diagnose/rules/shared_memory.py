@@ -19,6 +19,15 @@ PATTERN = 5.0
 OVERLOADED = 2.0
 """Data-stage share over request share from which requests need several wavefronts (peaks differ by 2)."""
 
+SINGLE = 1.1
+"""Wavefronts over the ideal below which accesses do not conflict."""
+
+BUSY_REQUESTS = 50.0
+"""[%] Request rate (elapsed) from which the number of accesses is what costs."""
+
+HALF_IDLE = 0.75
+"""Data-stage share over request share below which requests are narrow; their peaks differ by 2."""
+
 COUNTED = 25.0
 """[%] of shared wavefronts counted as conflicts beside a clean pattern: worth saying that they are none."""
 
@@ -76,6 +85,20 @@ def _where(k: View, opcodes: re.Pattern[str]) -> tuple[Place, ...]:
     )
 
 
+@rule("conflict-free", family="memory", needs=("shared_load_ways", "shared_excess_share_pct"))
+def conflict_free(k: View) -> Found | None:
+    """Shared memory is read without bank conflicts."""
+    ways, pattern, stores = k["shared_load_ways"], k["shared_excess_share_pct"], k.get("shared_store_ways")
+    if not 0 < ways < SINGLE or pattern >= 1 or (stores or 0.0) >= SINGLE or not k.get("shared_load_inst"):
+        return None
+    return Found(
+        f"Shared memory is free of bank conflicts: {short(ways)} wavefronts where one would do, and "
+        f"{short(pattern, '%')} of them because of the pattern",
+        "info",
+        advice="Padding or swizzling would change nothing.",
+    )
+
+
 @rule("bank-arbitration", family="memory", needs=("shared_bank_conflict_pct", "shared_excess_share_pct"))
 def bank_arbitration(k: View) -> Found | None:
     """Conflicts are counted although no address pattern causes them."""
@@ -126,6 +149,21 @@ def many_wavefronts(k: View) -> Found | None:
         k.weight("l1", "shared"),
         advice="Bank conflicts or scattered addresses: collect MemoryWorkloadAnalysis_Tables to tell them "
         "apart.",
+    )
+
+
+@rule("many-requests", family="memory", needs=("lsu_wavefronts_pct", "lsu_requests_pct"))
+def many_requests(k: View) -> Found | None:
+    """The load/store pipe takes a request in most cycles and its data stage is far from full."""
+    data, requests = k["lsu_wavefronts_pct"], k["lsu_requests_pct"]
+    if k.share("lsu") < QUIET or requests < BUSY_REQUESTS or data > HALF_IDLE * requests:
+        return None
+    return Found(
+        f"The load/store pipe takes requests at {short(requests, '%')} of its peak and its data stage moves "
+        f"{short(data, '%')}: many narrow accesses, one wavefront each",
+        k.weight("lsu"),
+        advice="Load 16 bytes a thread (float4), keep a tile in registers: fewer and wider accesses are the "
+        "only way out.",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ncukit.catalog.units import load_units
 from ncukit.diagnose.facts import SHORT, TINY
 from ncukit.diagnose.rule import Found, Gain, View, rule
+from ncukit.diagnose.shares import COMPUTE_UNITS, Share
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.idle import BUSY_SMS
 from ncukit.diagnose.words import listed, short
@@ -14,6 +15,12 @@ SAME_NUMBER = 1.0
 
 LOW_CLOCK = 90.0
 """[%] of the highest clock: below, seconds and bandwidths are not those of a free run."""
+
+LISTED = 3
+"""Units named behind the busiest one."""
+
+WELL_FILLED = 75.0
+"""[%] Occupancy from which a lack of warps does not explain that nothing is busy."""
 
 ANY_THROUGHPUT = (
     "sm_throughput_pct",
@@ -35,25 +42,56 @@ def busiest_unit(k: View) -> Found | None:
     first = ranked[0]
     k.share(first.unit.id)
     rest = f"; the next, {ranked[1].name}, reaches {short(ranked[1].percent, '%')}" if len(ranked) > 1 else ""
-    if len(ranked) > 1:
-        k.share(ranked[1].unit.id)
     return Found(
         f"{first.name} is the busiest unit at {short(first.percent, '%')} of peak{rest}",
         "high" if first.full else "medium",
         advice="Give it less to do; nothing else can help before that.",
+        detail=_listed(k, ranked[1:], "Behind it"),
     )
 
 
-@rule("nothing-busy", family="speed_of_light", needs=("sm_throughput_pct", "memory_throughput_pct"))
+def _listed(k: View, units: list[Share], words: str) -> str:
+    """Return how busy ``units`` are, and DRAM and the leading arithmetic pipe whatever their place."""
+    always = [
+        next((s for s in units if s.unit.id == "dram"), None),
+        max((s for s in units if s.unit.id in COMPUTE_UNITS), key=lambda s: s.percent, default=None),
+    ]
+    shown = [s for i, s in enumerate(units) if i < LISTED or s in always]
+    for share in shown:
+        k.share(share.unit.id)
+    parts = [f"{share.name} {short(share.percent, '%')}" for share in shown]
+    return f"{words}: {listed(parts)}." if parts else ""
+
+
+@rule(
+    "nothing-busy",
+    family="speed_of_light",
+    needs=(
+        ("sm_throughput_pct", "issue_busy_pct"),
+        ("memory_throughput_pct", "dram_throughput_pct", "dram_read_pct"),
+    ),
+)
 def nothing_busy(k: View) -> Found | None:
     """No unit reaches 60 % of peak: the time goes into waiting or into empty SMs."""
+    ranked = k.facts.shares.ranked()
     if k.facts.shares.top >= QUIET:
         return None
+    compute, memory = k.get("sm_throughput_pct"), k.get("memory_throughput_pct")
+    if compute is not None and memory is not None:
+        seen = f"compute throughput {short(compute, '%')}, memory throughput {short(memory, '%')}"
+    elif ranked:
+        busiest = max(ranked, key=lambda s: s.percent)
+        k.share(busiest.unit.id)
+        seen = f"the busiest known, {busiest.name}, reaches {short(busiest.percent, '%')}"
+    else:
+        return None
+    occupancy = k.get("achieved_occupancy_pct")
+    full = occupancy is not None and occupancy >= WELL_FILLED
     return Found(
-        f"No unit is busy: compute throughput {short(k['sm_throughput_pct'], '%')}, memory throughput "
-        f"{short(k['memory_throughput_pct'], '%')}",
+        f"No unit is busy: {seen}" + (f", although occupancy is {short(occupancy, '%')}" if full else ""),
         "medium",
         advice="Look for waiting or missing work; making any unit faster would change little.",
+        detail=_listed(k, sorted(ranked, key=lambda s: -s.percent), "In order"),
     )
 
 
@@ -103,29 +141,6 @@ def leading_metrics(k: View) -> Found | None:
         detail=f"{'; '.join(names)}.",
         advice="Compare members, not maxima: the lists differ between GPUs.",
     )
-
-
-@rule("nothing-measured", family="speed_of_light", needs=())
-def nothing_measured(k: View) -> Found | None:
-    """Neither throughputs nor stall reasons were collected."""
-    if k.facts.shares.units or k.facts.waits is not None:
-        return None
-    has = [word for id, word in MEASURED.items() if k.get(id) is not None]
-    return Found(
-        "Neither throughputs, pipes nor stall reasons were collected"
-        + (f", only {listed(has)}" if has else ", and no duration either"),
-        "info",
-        advice="Profile with --set full, or at least --section SpeedOfLight --section WarpStateStats.",
-    )
-
-
-MEASURED = {
-    "kernel_duration": "the duration",
-    "waves_per_sm": "the launch configuration",
-    "achieved_occupancy_pct": "the achieved occupancy",
-    "inst_executed": "instruction counts",
-    "dram_bytes": "DRAM bytes",
-}
 
 
 @rule("idle-sms", family="speed_of_light", needs=("sm_active_pct",))
@@ -185,4 +200,25 @@ def dram_clock(k: View) -> Found | None:
         "highest clock",
         "info",
         advice="A full DRAM shows here in percent of peak, not in GB/s.",
+    )
+
+
+@rule(
+    "intensity",
+    family="speed_of_light",
+    needs=("arithmetic_intensity_dram", "ridge_point_fp32_dram", "flops_total"),
+)
+def intensity(k: View) -> Found | None:
+    """How much arithmetic [FLOP] is done for each byte of DRAM traffic, against what the GPU could do."""
+    done, ridge = k["arithmetic_intensity_dram"], k["ridge_point_fp32_dram"]
+    if not k["flops_total"] or k.get("tensor_inst") != 0 or not ridge:
+        return None  # tensor work has roofs of its own
+    side = "below" if done < ridge else "above"
+    return Found(
+        f"The kernel does {short(done)} FLOP for each byte of DRAM traffic, {side} the {short(ridge)} at "
+        "which FP32 and DRAM limit alike",
+        "info",
+        advice="Below that point only fewer bytes or more reuse can make full use of the arithmetic."
+        if done < ridge
+        else "Above it DRAM is no limit, however the data is laid out.",
     )

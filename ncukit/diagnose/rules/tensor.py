@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from ncukit.catalog import load
 from ncukit.catalog.expression import OPCODES_FULL
 from ncukit.catalog.opcodes import tensor_dtype
-from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
-from ncukit.diagnose.rules.coalescing import access_width
 from ncukit.diagnose.shares import TENSOR_TYPES
 from ncukit.diagnose.waits import states
 from ncukit.diagnose.words import short
@@ -29,16 +25,8 @@ WELL_USED = 60.0
 MATTERS = 2.0
 """[%] of the instructions that are MMA from which tensor cores are what the kernel is about."""
 
-FULL_WIDTH = 0.75
-"""Share of the global loads that are 16 bytes wide in a kernel whose operands are aligned."""
-
 SLOWER = {90: ("two thirds", "wgmma (CUTLASS 3, Triton 3)"), 100: ("a quarter", "tcgen05 MMA")}
 """What warp-level MMA reaches of the peak, and what reaches all of it, by compute capability x 10."""
-
-ALIGNED = re.compile(r"align(\d+)\b")
-"""Alignment [element] in the names of CUTLASS kernels: a hint, no proof."""
-
-GLOBAL_LOADS = re.compile(r"^(LDG|LDGSTS)\b")
 
 TENSOR_COUNTS = (
     "tensor_inst",
@@ -119,40 +107,6 @@ def tensor_feeding(k: View) -> Found | None:
             "local",
             f"until the tensor cores are {WELL_USED:.0f} % busy, which good kernels exceed",
         ),
-    )
-
-
-@rule("tensor-alignment", family="tensor", needs=("tensor_inst", "@code"))
-def tensor_alignment(k: View) -> Found | None:
-    """Operands of MMA are loaded in less than 16 bytes a thread: rows are not aligned."""
-    assert k.source is not None
-    rows = [row for row in k.source.rows if GLOBAL_LOADS.match(row.opcode) and row.cost.instructions]
-    count = sum(row.cost.instructions or 0 for row in rows)
-    if not k["tensor_inst"] or not count or (k.get("tma_load_bytes") or 0) > 0:
-        return None
-    wide = sum(row.cost.instructions or 0 for row in rows if access_width(row.opcode) == 16)
-    if wide >= FULL_WIDTH * count:
-        return None
-    named = ALIGNED.search(k.facts.kernel.demangled)
-    hint = f" Its name says alignment to {named[1]} elements." if named else ""
-    where = places(
-        k.source,
-        lambda c: c.instructions,
-        "inst",
-        lambda row: bool(GLOBAL_LOADS.match(row.opcode)) and access_width(row.opcode) < 16,
-    )
-    return Found(
-        f"Only {short(100 * wide / count, '%')} of the global loads of this MMA kernel are 16 bytes wide",
-        "medium" if k.share("lsu") >= 40 or (named is not None and int(named[1]) < 8) else "low",
-        advice="Make leading dimensions multiples of 16 bytes (8 half elements) and align the pointers; pad "
-        "odd shapes.",
-        detail=(f"Of the narrow loads {listed(where)}." if where else "") + hint,
-        gain=Gain(
-            100 * (1 - wide / count) * 0.75,
-            "local",
-            "of the load instructions, if 4-byte loads became 16-byte ones",
-        ),
-        places=where,
     )
 
 

@@ -9,6 +9,7 @@ from ncukit.diagnose.places import listed, places, waits
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.steps.latency import BARRIERS
 from ncukit.diagnose.waits import states
+from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.model.source import SourceView
@@ -21,6 +22,9 @@ SECOND = 20.0
 
 SUPPLY = 15.0
 """[%] of warp latency waiting for constants or instructions: a start-up that never ends."""
+
+FETCH = 5.0
+"""[%] of warp latency from which the second of the two supplies is named beside the first."""
 
 HOT = 10.0
 """[%] of the samples at one line or instruction: a tenth of the waiting is worth a look."""
@@ -156,14 +160,16 @@ def supply_stalls(k: View) -> Found | None:
     found = k.facts.waits
     if found is None or not found.matter:
         return None
-    shares = {s: found.of(s) for s in ("constant_cache_miss", "instruction_fetch")}
-    state = max(shares, key=lambda s: shares[s])
-    if shares[state] < SUPPLY:
+    words = {"constant_cache_miss": "constant-cache misses", "instruction_fetch": "missing instructions"}
+    shares = {state: found.of(state) for state in words}
+    if sum(shares.values()) < SUPPLY:
         return None
-    k.get(found.metric(state))
-    what = "constant-cache misses" if state == "constant_cache_miss" else "missing instructions"
+    ordered = [s for s in sorted(words, key=lambda s: -shares[s]) if shares[s] >= FETCH]
+    for state in ordered:
+        k.get(found.metric(state))
+    parts = [f"{short(shares[state], '%')} {words[state]}" for state in ordered]
     return Found(
-        f"{short(shares[state], '%')} of the warp latency is waiting for {what}",
+        f"Warps wait for what they execute: of the warp latency {in_words(parts)}",
         "low",
         advice="Usual at the start of a short launch; in a long one, shrink the code or the constants it "
         "needs.",
