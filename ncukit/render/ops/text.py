@@ -43,7 +43,7 @@ def _head(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     named = {f["name"]: flat(f["text"]) for f in view["facts"]}
     lines = t.beside(t.cut_middle(view["heading"]["name"], t.width - 40), "operators and their kernels")
     lines += t.row(named["GPU"], f"GPU work: {named['GPU work']}")
-    return lines + t.row(f"{named['Operators']} in {named['Traced']} (profiled, not a benchmark)")
+    return lines + t.row(f"operators: {named['Operators']} in {named['Traced']} (profiled, not a benchmark)")
 
 
 def _next(t: Terminal, view: Mapping[str, Any]) -> list[str]:
@@ -63,7 +63,8 @@ def _operators(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     if not gpu:
         head = ["", "CPU own", "share", "CPU", "calls"]
     room = max(16, t.width - (54 if gpu else 40))
-    rows, below = [head], [[]]
+    rows: list[list[str]] = [head]
+    below: list[list[str]] = [[]]
     for r in view["rows"]:
         keys = ("device", "device_self", "share", "cpu_self") if gpu else ("cpu_self", "share", "cpu")
         cells = [number(r[key]) for key in keys]
@@ -85,7 +86,7 @@ def _below(t: Terminal, row: Mapping[str, Any]) -> list[str]:
     if row["kernels"]:
         first = row["kernels"][0]
         more = len(row["kernels"]) - 1 + row["more_kernels"]
-        said = f"{first['n']} launches, {number(first['total'])}" + (f"; {more} more" if more else "")
+        said = t.text(f"{first['n']} ×, {number(first['total'])}") + (f"; {more} more" if more else "")
         name = t.cut_middle(first["name"], t.width - 12 - len(said))
         lines.append(f"      -> {name}: {said}")
     if row["copies"]:
@@ -137,9 +138,8 @@ def _memory(t: Terminal, view: Mapping[str, Any]) -> list[str]:
         rows = []
         for s in m["spikes"][:SPIKES]:
             grew = f"allocator grew by {number(s['grew'])}" if s["grew"] else ""
-            rows.append(
-                [f"+{number(s['bytes'])}", t.cut_middle(s["operator"], 36), f"at {number(s['at'])}", grew]
-            )
+            name, at = t.cut_middle(s["operator"], 36), f"at {number(s['at'])}"
+            rows.append([f"+{number(s['bytes'])}", name, at, grew])
         lines += [t.cut(line, t.width) for line in columns(rows, "><<<")] if rows else []
         lines += t.wrap(m["change"], first="  ", indent="  ")
     return lines

@@ -22,8 +22,8 @@ TOP = 20
 KERNELS = 3
 """Kernels named below each operator; the JSON has all."""
 NOT_A_BENCHMARK = (
-    "Times are from a run under torch's profiler, which slows every operator on the CPU: trust shares and the "
-    "GPU's own times, not the length of the whole."
+    "Times are from a run under torch's profiler, which slows every operator on the CPU: trust shares and "
+    "the GPU's own times, not the length of the whole."
 )
 SORTED = {
     "device": "device time, also of operators inside",
@@ -93,8 +93,8 @@ CONTENTS: tuple[tuple[str, str, str | None], ...] = (
     ("provenance", "Provenance", None),
 )
 _NO_MEMORY = (
-    "Allocations were not recorded: a trace has them with `profile_memory=True`, which `ncukit ops SCRIPT.py` "
-    "sets."
+    "Allocations were not recorded: a trace has them with `profile_memory=True`, "
+    "which `ncukit ops SCRIPT.py` sets."
 )
 
 
@@ -123,9 +123,7 @@ def _operator(i: int, o: Operator, ops: Ops, figures: Figures) -> dict[str, Any]
         "whole": o.name if len(o.name) > 60 else "",
         "inputs": shorten(o.shapes, 80),
         "types": shorten(o.types, 60),
-        "device": figures.time(
-            f"o{i}d", o.device_total, "Kernels, copies and memory sets, also of operators inside"
-        ),
+        "device": figures.time(f"o{i}d", o.device_total, "GPU work, also of operators inside"),
         "device_self": figures.time(f"o{i}e", o.device_self, "What it launched itself"),
         "share": figures.share(f"o{i}s", own, whole, "Of its own, of all operators and what none launched"),
         "order": own,
