@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ncukit.model.finding import Finding, Skipped, Verdict
 from ncukit.model.kernel import Kernel
+from ncukit.model.recorded import Recorded
 from ncukit.model.roofline import Roofline
+from ncukit.model.source import HotLine
 
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A report on disk: ``size`` [byte], ``sha256``, and what was odd about reading it."""
+    """A report on disk: ``size`` [byte], ``sha256``, what was odd about reading it, and how it was made."""
 
     path: str
     size: int
     sha256: str
     launches: int = 0
     warnings: tuple[str, ...] = ()
+    made: Recorded = field(default_factory=Recorded)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A launch, its place on the roofline, what the rules found, and the verdict."""
+    """A launch, its place on the roofline, what the rules found, the verdict, and the hottest lines."""
 
     kernel: Kernel
     roofline: Roofline
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    hot: tuple[HotLine, ...] = ()

@@ -145,3 +145,24 @@ class SourceView:
         """Return the positions of the instructions with the most samples, most first."""
         rows = [i for i, row in enumerate(self.rows) if self.amount(row.cost)]
         return sorted(rows, key=lambda i: -self.amount(self.rows[i].cost))[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class HotLine:
+    """One of the hottest source lines of a launch or, without line information, instructions.
+
+    ``place`` is "file:line", or the offset of the instruction ("+0x70"); ``text`` the source line or, where
+    it is unknown, the SASS of its hottest instruction.  ``amount`` [``unit``] are samples or, where none were
+    taken, executed instructions; ``share`` [%] of those of the launch.  Most samples are in ``state`` (raw
+    name), ``state_share`` [%] of them.  ``note`` says who waits for whom.
+    """
+
+    place: str
+    text: str
+    amount: int
+    unit: Literal["sample", "inst"]
+    share: float
+    cost: Cost
+    state: str = ""
+    state_share: float = 0.0
+    note: str = ""

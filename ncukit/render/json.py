@@ -15,8 +15,24 @@ from typing import Any
 
 from ncukit.errors import NcukitError
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roofline, Value, Verdict
+from ncukit.model.source import Cost, HotLine
 
 SCHEMA = "ncukit.kernel/1"
+
+COSTS = (
+    "waiting",
+    "samples",
+    "instructions",
+    "threads",
+    "sectors",
+    "excess_sectors",
+    "wavefronts",
+    "excess_wavefronts",
+    "local_sectors",
+    "spills",
+    "divergent",
+)
+"""Numbers of `ncukit.model.source.Cost`."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
 
@@ -73,7 +89,26 @@ def diagnosis_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "roofline": roofline_data(diagnosis.roofline),
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "skipped": [asdict(skipped) for skipped in diagnosis.skipped],
+        "hot_lines": hot_lines_data(diagnosis.hot),
     }
+
+
+def hot_lines_data(lines: Iterable[HotLine]) -> list[dict[str, Any]]:
+    """Return the hottest lines as JSON data, with what was counted of each."""
+    return [
+        {
+            "place": found.place,
+            "text": found.text,
+            "amount": found.amount,
+            "unit": found.unit,
+            "share": found.share,
+            "state": found.state,
+            "state_share": found.state_share,
+            "note": found.note,
+            "costs": dict(cost_data(found.cost)),
+        }
+        for found in lines
+    ]
 
 
 def verdict_data(verdict: Verdict) -> dict[str, Any]:
@@ -98,6 +133,11 @@ def roofline_data(roofline: Roofline) -> dict[str, Any]:
         "checks": [asdict(check) for check in roofline.checks],
         "missing": list(roofline.missing),
     }
+
+
+def cost_data(cost: Cost) -> Mapping[str, int]:
+    """Return the numbers of ``cost`` that were counted."""
+    return {name: n for name in COSTS if (n := getattr(cost, name)) is not None}
 
 
 def error_text(error: NcukitError, file: str | None = None) -> str:

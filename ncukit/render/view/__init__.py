@@ -16,6 +16,7 @@ from ncukit.render import commands
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.figures import Figure
 from ncukit.render.view import head
+from ncukit.render.view.data import buttons, page_data
 from ncukit.render.view.opinion import opinion
 from ncukit.render.view.provenance import all_metrics, provenance
 from ncukit.render.view.quality import LACKS, quality
@@ -113,6 +114,8 @@ def _launch_page(
         "kernel": parts,
         "metrics": all_metrics(cells),
         "figures": figures,
+        "data": page_data(file, [diagnosis]),
+        "downloads": buttons([diagnosis], sources="data" in parts.get("source", ())),
     } | added  # fmt: skip
     return view | {"tips": tips.as_dict()}
 
@@ -124,7 +127,11 @@ CONTENTS = (
     ("-roofline", "Roofline", "roofline"),
     ("-families", "Metrics", "families"),
     ("-memory", "Memory", "memory"),
+    ("-split", "Issue slots", "split"),
     ("-stalls", "Why warps wait", "stalls"),
+    ("-source", "Source and SASS", "source"),
+    ("-occupancy", "Occupancy", "occupancy"),
+    ("-series", "Over time", "series"),
     ("-timeline", "Timeline", "n"),
     ("-run", "The run", "run"),
     ("-ncu", "Nsight Compute", "opinion"),

@@ -15,6 +15,7 @@ from ncukit.render.view.kernels import plain_rows
 from ncukit.render.view.opinion import gains
 from ncukit.render.view.quality import missing
 from ncukit.render.view.rows import Row
+from ncukit.render.view.source import hot_caption, hot_table
 from ncukit.render.view.verdict import evidence_cell, ledger
 from ncukit.render.words import limited_by, listed
 
@@ -70,6 +71,10 @@ def island(launches: Sequence[Launch], spell: dict[str, str]) -> dict[str, Any]:
             [[*_spoken(launch, e), word(e.text)] for e in launch.diagnosis.verdict.evidence[:EVIDENCE]],
             [_value(launch, row.id) for rows in LISTS for row in rows],
             word(_note(launch)),
+            [
+                [word(hot["place"]), hot["share"], word(hot["reason"]), word(hot["text"]), word(hot["note"])]
+                for hot in hot_table(launch.diagnosis.hot)
+            ],
         ]
         for launch in launches
     ]
@@ -77,6 +82,7 @@ def island(launches: Sequence[Launch], spell: dict[str, str]) -> dict[str, Any]:
     return {
         "rows": rows,
         "lists": [[[row.id, row.label, row.aside] for row in rows] for rows in LISTS],
+        "hot": hot_caption([line for launch in launches for line in launch.diagnosis.hot[:1]]),
         "table": table,
         "words": list(words),
     }
@@ -89,6 +95,8 @@ def _inside(launch: Launch) -> dict[str, Any]:
         "evidence": [ledger(launch.cells, e) for e in verdict.evidence[:EVIDENCE]],
         "lists": [[metric_row(row, launch.cells) for row in rows] for rows in LISTS],
         "note": line(_note(launch)),
+        "hot": hot_table(launch.diagnosis.hot),
+        "hot_caption": hot_caption(launch.diagnosis.hot),
     }
 
 

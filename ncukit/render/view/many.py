@@ -12,9 +12,10 @@ from ncukit.render.commands import collect, one_launch
 from ncukit.render.line import line, small
 from ncukit.render.plot import Figure
 from ncukit.render.view import head, overall, shared_roof
+from ncukit.render.view.data import buttons, page_data
 from ncukit.render.view.groups import Launch, by_kernel, by_verdict, names
-from ncukit.render.view.kernels import tables
-from ncukit.render.view.launches import LAZY, folds, island
+from ncukit.render.view.kernels import COLUMNS, tables
+from ncukit.render.view.launches import EVIDENCE, LAZY, LISTS, folds, island
 from ncukit.render.view.quality import LACKS, missing
 from ncukit.render.view.sections import sections
 from ncukit.render.words import listed, plural
@@ -69,6 +70,10 @@ def many_page(
         "folds": closed,
         "more": _more(file, launches),
         "opinion": overall.opinion(launches),
+        "data": page_data(file, diagnoses, _shown(launches) if lazy else None),
+        "downloads": buttons(
+            diagnoses, sources=any("data" in fold.get("parts", {}).get("source", ()) for fold in closed)
+        ),
         "figures": {shared_roof.FIGURE: figure, **figures} if figure else figures,
     }
     if beside is not None:
@@ -76,6 +81,13 @@ def many_page(
     if lazy:
         view["launches"] = island(launches, spell)
     return view | {"tips": tips.as_dict()}
+
+
+def _shown(launches: Sequence[Launch]) -> set[str]:
+    """Return the metrics that a page of many launches shows: those are the data for which it has room."""
+    cited = {e.metric for x in launches for e in x.diagnosis.verdict.evidence[:EVIDENCE]}
+    in_folds = {row.id for rows in LISTS for row in rows}
+    return {"kernel_duration", *(id for id, _ in COLUMNS)} | in_folds | cited
 
 
 def _trace(beside: Beside, launches: Sequence[Launch], view: dict[str, Any], tips: Tips) -> dict[str, Any]:

@@ -11,8 +11,12 @@ from ncukit.render.view import head
 from ncukit.render.view.families import families
 from ncukit.render.view.findings import findings
 from ncukit.render.view.memory import memory
+from ncukit.render.view.occupancy import section as occupancy
 from ncukit.render.view.roofs import section as roofline
 from ncukit.render.view.rows import GLANCE
+from ncukit.render.view.series import section as series
+from ncukit.render.view.source import source
+from ncukit.render.view.split import section as split
 from ncukit.render.view.stalls import stalls
 from ncukit.render.view.verdict import verdict
 
@@ -26,6 +30,7 @@ def sections(cells: Cells, diagnosis: Diagnosis, timeline: str) -> tuple[dict[st
     others = {id for id, _, means in GLANCE if found.limiter not in means}
     cited = frozenset(e.metric for e in found.evidence) - others
     tables, figure = roofline(cells, diagnosis)
+    what_if, curves = occupancy(cells, found)
     parts |= {
         "verdict": verdict(cells, diagnosis, timeline),
         "findings": findings(cells, diagnosis),
@@ -33,5 +38,10 @@ def sections(cells: Cells, diagnosis: Diagnosis, timeline: str) -> tuple[dict[st
         "families": families(cells, cited),
         "memory": memory(cells, found.limiter),
         "stalls": stalls(cells, cited),
+        "source": source(cells, diagnosis),
+        "occupancy": what_if,
     }
-    return parts, {tables["figure"]: figure} if figure else {}
+    optional = {"split": split(cells), "series": series(cells)}
+    parts |= {name: part for name, part in optional.items() if part is not None}
+    drawn = {tables["figure"]: figure, what_if["figure"]: curves}
+    return parts, {id: each for id, each in drawn.items() if each}
