@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def _timed(session: Session) -> Timing:
         except ReportError:
             data = {}
     if done.returncode or done.timed_out or (session.target.marked and "median" not in data):
-        raise Stop(session.failed(record, _why(session, done, data), done))
+        raise Stop(session.failed(record, why(session.target.python, done, data), done))
     if session.target.marked:
         timing = Timing.from_dict({**data, **_warmup(data), "schema": Timing.schema})
     else:
@@ -117,9 +118,9 @@ def _warmup(data: dict[str, Any]) -> dict[str, Any]:
     return {"warmup": warm.get("calls"), "settled": warm.get("settled")}
 
 
-def _why(session: Session, done: Completed, data: dict[str, Any]) -> Failure:
+def why(python: str, done: Completed, data: Mapping[str, Any]) -> Failure:
     """Return why the program failed without any profiler."""
-    context = Context("python", host.place(), facts={"python": session.target.python})
+    context = Context("python", host.place(), facts={"python": python})
     if done.returncode == WRONG and not done.timed_out:
         said = (data.get("correctness") or {}).get("detail", "")
         return failure("wrong-result", context, **({"said": said} if said else {}))
