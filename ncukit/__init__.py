@@ -23,6 +23,7 @@ __all__ = [
     "Report",
     "Reports",
     "Value",
+    "advise",
     "annotate",
     "compare",
     "demo_reports",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ncukit.api import (
         Report,
         Reports,
+        advise,
         compare,
         demo_reports,
         demo_traces,

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ncukit.api.advising import advise
     from ncukit.api.comparisons import compare, set_baseline, write_comparison
     from ncukit.api.datasets import build_dataset, query_dataset, write_index
     from ncukit.api.reports import Report, Reports, diagnose, frame, read, select, write_report
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ncukit.api.utilisation import mfu
 
 _MODULES = {
+    "advising": ("advise",),
     "comparisons": ("compare", "set_baseline", "write_comparison"),
     "datasets": ("build_dataset", "query_dataset", "write_index"),
     "reports": ("Report", "Reports", "diagnose", "frame", "read", "select", "write_report"),
@@ -31,6 +33,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Report",
     "Reports",
+    "advise",
     "build_dataset",
     "compare",
     "demo_reports",

@@ -17,7 +17,7 @@ from ncukit.errors import NcukitError
 
 COMMANDS = (
     *("profile", "time", "report", "show", "metrics", "compare", "baseline", "timeline"),
-    *("dataset", "index", "mfu", "catalog", "doctor", "demo", "schema"),
+    *("dataset", "index", "mfu", "advise", "catalog", "doctor", "demo", "schema"),
 )
 
 

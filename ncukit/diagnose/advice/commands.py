@@ -1,0 +1,70 @@
+"""The commands that advice names; words in capitals stand for what is not known."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import PurePath
+
+from ncukit.diagnose.advice.known import Known
+from ncukit.tools.names import same_again
+
+PROGRAM = "PROGRAM"
+
+
+def profile(known: Known) -> str:
+    """Return the command that measures the launch that the trace chose."""
+    source = _source(known)
+    if source and known.choice is not None:
+        call = known.run.target.get("call") if known.run is not None else None
+        named = f" --kernel {shlex.quote(str(call))}" if call else ""
+        return f"ncukit profile {source}{named} --gpu-kernel {shlex.quote(known.choice.launch.short)}"
+    if known.choice is None:
+        return f"ncukit timeline {word(known.trace, 'TRACE')}"
+    chosen = shlex.join(known.choice.selection)
+    return f"ncu --set full --import-source on {chosen} -o profile {PROGRAM}"
+
+
+def ops(known: Known) -> str:
+    """Return the command that shows the operations of the framework."""
+    source = _source(known)
+    if source.removesuffix("'").endswith(".py") and known.run is not None:
+        call = known.run.target.get("call")
+        return f"ncukit ops {source}" + (f" --kernel {shlex.quote(str(call))}" if call else "")
+    if known.timeline is not None and known.timeline.file.format == "torch":
+        return f"ncukit ops {word(known.trace, 'TRACE')}"
+    return "ncukit ops MODEL.py --kernel STEP"
+
+
+def trace(known: Known) -> tuple[str, ...]:
+    """Return the commands that trace the program and ask again."""
+    record = f"nsys profile -t cuda,nvtx,osrt -o run {PROGRAM}"
+    if not known.report:
+        return record, "ncukit advise run.nsys-rep"
+    return record, f"ncukit advise {word(known.report, 'REPORT')} --timeline run.nsys-rep"
+
+
+def collect(known: Known) -> str:
+    """Return the command that measures the launch again, with everything."""
+    which = ""
+    if known.diagnosis is not None:
+        kernel = known.diagnosis.kernel
+        which = f" {same_again(kernel.name, kernel.index, kernel.raw.workload)}"
+    return f"ncu --set full --import-source on{which} -o again {PROGRAM}"
+
+
+def page(known: Known) -> str:
+    """Return the command that shows the launch with its source lines."""
+    one = known.diagnosis if known.launches > 1 else None
+    chosen = "" if one is None else f" --launch {one.kernel.index + 1}"
+    return f"ncukit report {word(known.report, 'REPORT')}{chosen} --open"
+
+
+def word(text: str, placeholder: str) -> str:
+    """Return ``text`` for a shell, ``placeholder`` where it is not known."""
+    return shlex.quote(text) if text else placeholder
+
+
+def _source(known: Known) -> str:
+    """Return the file of the run's target, without folders of the machine; empty where there is none."""
+    source = None if known.run is None else known.run.target.get("source")
+    return shlex.quote(PurePath(str(source)).name) if source else ""
