@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ncukit.catalog import load
+from ncukit.compare import compare
 from ncukit.compare.comparable import Sides, judge, reading_of
 from ncukit.compare.match import Steering
 from ncukit.compare.noise import FLOOR, FLOOR_POINTS, SHORT_FLOOR
+from ncukit.compare.side import side_of
 from ncukit.errors import UsageError
 from ncukit.model import Value
+from ncukit.model.recorded import Recorded
 from ncukit.normalise import normalise
 from tests.builders import raw_kernel
 from tests.compared import (
@@ -122,9 +128,6 @@ def test_match_names_what_is_not_there() -> None:
 
 
 def test_of_several_others_a_pair_counts_where_its_launch_is() -> None:
-    from ncukit.compare import compare
-    from ncukit.compare.side import side_of
-
     base, a, b = (
         side_of([launch(name, grid_size=1), launch("x" + name, 1, grid_size=2)], name) for name in "fgh"
     )
@@ -465,7 +468,7 @@ def test_nothing_explains_a_duration_that_did_not_move() -> None:
 # What it says
 
 
-def test_fewer_registers_more_local_memory_more_time_is_said_to_be_spilling() -> None:
+def test_c74_fewer_registers_more_local_memory_more_time_is_said_to_be_spilling() -> None:
     summary = pair_of(SPILL, SPILLED).summary
     assert summary.cause == "spilling"
     assert summary.claim.startswith("Slower: spilling; registers 168 → 80")
@@ -473,7 +476,7 @@ def test_fewer_registers_more_local_memory_more_time_is_said_to_be_spilling() ->
     assert summary.evidence[0] == "registers_per_thread"
 
 
-def test_a_spill_counter_of_zero_contradicts_spilling() -> None:
+def test_c59_a_spill_counter_of_zero_contradicts_spilling() -> None:
     base, other = launch(**SPILL), launch(**SPILLED, signals={"marked_spill_inst": 0})
     assert compared(base, other).pairs[0].summary.cause != "spilling"
     counted = launch(**SPILLED, signals={"marked_spill_inst": 900})
@@ -573,11 +576,76 @@ def test_another_architecture_says_nothing_about_the_work() -> None:
     assert fact("work", base, other) == ("no", "unknown")
 
 
-def test_a_collective_includes_waiting_for_its_peers() -> None:
+def test_c25_a_collective_includes_waiting_for_its_peers() -> None:
     both = [launch("ncclDevKernel_AllReduce_Sum_f16_RING_LL", **TIME) for _ in range(2)]
     (pair,) = compared(*both).pairs
     assert pair.facts[-1].id == "peers"
-    assert "waiting for them" in pair.facts[-1].text
+    assert "low shares of peak say nothing about it" in pair.facts[-1].text
+    assert pair.summary.confidence == "low"
+
+
+def test_c25_a_fused_kernel_of_many_ranks_cannot_be_judged_from_its_shares() -> None:
+    kernel = launch("mega_moe", **TIME, sm_throughput_pct=1.0, dram_throughput_pct=7.0)
+    alone, ranked = (side_of([kernel], "run") for _ in range(2))
+    ranked = replace(ranked, recorded=Recorded(ranks=4))
+    assert "peers" not in {fact.id for fact in compare(alone, [alone]).pairs[0].facts}
+    (pair,) = compare(alone, [ranked]).pairs
+    assert pair.facts[-1].id == "peers"
+    assert pair.facts[-1].text.startswith("It ran as one of 4 processes: its time may include waiting")
+
+
+# All pairs together
+
+
+def together(*works: tuple[float, float, float]) -> dict[str, Any]:
+    """Return the totals of launches of (FLOPs, DRAM bytes, seconds) against themselves."""
+    names = ("flops_total", "dram_bytes", "kernel_duration")
+    some = [
+        launch(f"k{n}", n, **dict(zip(names, work, strict=True)), grid_size=n + 1)
+        for n, work in enumerate(works)
+    ]
+    (against,) = compared(some, some).others
+    return {total.id: total for total in against.totals}
+
+
+def test_c45_several_kernels_are_weighted_by_their_bytes_never_averaged() -> None:
+    found = together((1e6, 1e6, 1e-3), (4e9, 1e8, 2e-3))
+    assert found["arithmetic_intensity_dram"].base == pytest.approx(39.6, abs=0.05)  # not 20.5
+    assert found["flop_rate_total"].base == pytest.approx(4.001e9 / 3e-3)
+    assert found["dram_bandwidth"].other == pytest.approx(1.01e8 / 3e-3)
+    assert found["kernel_duration"].base == pytest.approx(3e-3)
+    assert {total.change for total in found.values()} == {0.0}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(*[st.floats(1e-6, 1e12)] * 3), min_size=2, max_size=8))
+def test_a_ratio_of_sums_lies_between_the_ratios(works: list[tuple[float, float, float]]) -> None:
+    ratios = [flops / moved for flops, moved, _ in works]
+    total = together(*works)["arithmetic_intensity_dram"].base
+    assert min(ratios) * (1 - 1e-9) <= total <= max(ratios) * (1 + 1e-9)
+
+
+def test_a_pair_that_lacks_a_part_on_one_side_is_in_no_sum_of_either() -> None:
+    base = [launch("a", 0, **TIME, dram_bytes=100), launch("b", 1, **TIME, dram_bytes=50, grid_size=2)]
+    other = [launch("a", 0, **TIME, dram_bytes=80), launch("b", 1, **TIME, grid_size=2)]
+    (against,) = compared(base, other).others
+    moved = next(total for total in against.totals if total.id == "dram_bytes")
+    assert (moved.base, moved.other, moved.change) == (100, 80, pytest.approx(-20))
+    assert (moved.pairs, moved.of) == (1, 2)
+    assert "flops_total" not in {total.id for total in against.totals}
+
+
+def test_repeats_count_as_often_as_both_sides_have_them() -> None:
+    base = [launch("a", n, **TIME, inst_executed=9) for n in range(3)] + [launch("b", 3, **TIME, grid_size=2)]
+    other = [launch("a", n, **TIME, inst_executed=9) for n in range(2)] + [
+        launch("b", 2, **TIME, grid_size=2)
+    ]
+    (against,) = compared(base, other).others
+    assert against.totals[0].base == pytest.approx(3e-3)
+
+
+def test_one_pair_needs_no_total() -> None:
+    assert compared(launch(**TIME), launch(**TIME)).others[0].totals == ()
 
 
 # Per unit of work

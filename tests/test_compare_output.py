@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ncukit.compare.gates import apply, parse
+from ncukit.compare.totals import RATIOS
 from ncukit.model.comparison import Comparison
 from ncukit.render import html
 from ncukit.render.compare.github import github_text
@@ -172,8 +173,26 @@ def test_many_pairs_are_a_table_and_the_largest_changes_in_full() -> None:
     assert len(view["blocks"]) == DETAILED
     assert [p["linked"] for p in view["pairs"]] == [True] * DETAILED + [False] * 5
     assert [row["name"] for row in view["unmatched"]["rows"]] == ["k11"]
-    words = view["pairs_words"][0]["text"]
-    assert "Together 11.0\u202fms → 8.80\u202fms (−20.0\u202f%)" in words
+
+
+def test_c45_what_all_pairs_come_to_together_is_told_everywhere() -> None:
+    found = comparison("many")
+    view = page_view(found, generated="")
+    time, *_, intensity = view["totals"]["rows"]
+    assert (time["base"], time["other"], time["change"]) == (
+        "11.0\u202fms", "8.80\u202fms", "−20.0\u202f%",
+    )  # fmt: skip
+    assert (intensity["base"], intensity["pairs"]) == ("10", "11 pairs")
+    assert {"to": "together", "text": "Together"} in view["contents"]
+    shown = comparison_text(found, color=False, encoding="utf-8", width=100)
+    assert "TOGETHER  Sums over the pairs" in shown
+    assert re.search(r"FLOP per DRAM byte +10 +14\.3 ", shown)
+    assert "| FLOP per DRAM byte | 10 |" in markdown_text(found)
+    assert "never means of ratios" in html.page(page_view(found, generated=""), plotly="directory")
+    assert {total["id"]: total["pairs"] for total in json.loads(as_json(found))["others"][0]["totals"]} == {
+        id: 11 for id in ("kernel_duration", "flops_total", "dram_bytes", *RATIOS)
+    }
+    assert page_view(comparison("versions"), generated="")["totals"]["rows"] == []
 
 
 def test_rows_come_in_the_order_of_what_they_explain() -> None:
@@ -366,7 +385,7 @@ def test_a_hostile_name_stays_text_in_a_notebook() -> None:
 
 
 def test_the_objects_themselves_know_how_they_are_shown() -> None:
-    import ncukit.api  # noqa: F401  registers the renderers
+    import ncukit.api.reports  # noqa: F401  registers the renderers
 
     diagnosis = transpose()
     assert (diagnosis.kernel._repr_html_() or "").startswith("<div>")

@@ -1,8 +1,8 @@
 """Kernel against kernel, version against version, GPU against GPU; and gates on what changed.
 
 `side` reads what is compared, `samples` puts repeats together, `match` pairs, `rows` and `comparable` put the
-metrics side by side, `explain` says what goes with the change in time, `summary` says it in words, `gates`
-decides.  Not here: drawing, printing.
+metrics side by side, `explain` says what goes with the change in time, `summary` says it in words, `totals`
+adds pairs up, `gates` decides.  Not here: drawing, printing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ncukit.compare.predict import predictions
 from ncukit.compare.rows import per, read, rows
 from ncukit.compare.summary import summarise
 from ncukit.compare.timing import clean_row
+from ncukit.compare.totals import totals
 from ncukit.model.comparison import Against, Comparison, Pair, Row, Side
 
 __all__ = ["compare"]
@@ -59,7 +60,7 @@ def _against(
     whole = clean if len(found) == 1 else None  # a clean time of several kernels says nothing of one
     pairs = [_pair(m, base, other, whole, elements) for m in found]
     pairs.sort(key=lambda pair: -_cost(pair))
-    return Against(other, tuple(pairs), tuple(only_base), tuple(only_other), clean)
+    return Against(other, tuple(pairs), tuple(only_base), tuple(only_other), clean, totals(pairs))
 
 
 def _pair(

@@ -17,7 +17,8 @@ from typing import Any
 from ncukit.catalog import load
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound, UsageError
 from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Value, Verdict
-from ncukit.model.comparison import Recorded, Sample, Side
+from ncukit.model.comparison import Sample, Side
+from ncukit.model.recorded import Recorded
 from ncukit.model.run import Timing
 from ncukit.roofline import place
 

@@ -41,7 +41,7 @@ def facts(match: Match, sides: Sides, rows: Mapping[str, Row], base: Side, other
         _kernel(match),
         _spread(match),
     )
-    peers = _peers(sides)
+    peers = _peers(sides, base, other)
     return (*found, peers) if peers else found
 
 
@@ -250,9 +250,14 @@ def _spread(match: Match) -> Fact:
     return Fact("spread", "Spread", "ok", "few repeats" if few else "measured", text)
 
 
-def _peers(sides: Sides) -> Fact | None:
-    """Return the fact that a kernel which talks to other GPUs cannot be judged by its own counters."""
-    if all(kernel_kind(k.demangled or k.name) != "collective" for k in (sides.base, sides.other)):
+def _peers(sides: Sides, base: Side, other: Side) -> Fact | None:
+    """Return the fact that a kernel which waits for other GPUs cannot be judged by its own counters."""
+    ranks = max(base.recorded.ranks or 1, other.recorded.ranks or 1)
+    if any(kernel_kind(k.demangled or k.name) == "collective" for k in (sides.base, sides.other)):
+        why = "It communicates with other GPUs"
+    elif ranks > 1:
+        why = f"It ran as one of {ranks} processes"
+    else:
         return None
-    text = "It communicates with other GPUs: its time includes waiting for them, so low shares say nothing."
+    text = f"{why}: its time may include waiting for them, so low shares of peak say nothing about it."
     return Fact("peers", "Peers", "warn", "waiting included", text)

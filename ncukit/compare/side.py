@@ -13,8 +13,9 @@ from ncukit.compare import baseline
 from ncukit.compare.samples import samples
 from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNotFound
 from ncukit.model import Kernel, ReportFile, Wanted
-from ncukit.model.comparison import Recorded, Side
-from ncukit.model.run import Timing
+from ncukit.model.comparison import Side
+from ncukit.model.recorded import Recorded
+from ncukit.model.run import Run, Timing
 from ncukit.normalise import normalise, wanted
 from ncukit.read.report import Source
 from ncukit.read.session import recorded
@@ -140,8 +141,15 @@ def _run(path: Path, choice: Choice) -> Side:
             clock_control=run.clock_control or known.clock_control,
             cache_control=run.cache_control or known.cache_control,
             git=str(git) if git else None,
+            ranks=_ranks(run),
         ),
     )
+
+
+def _ranks(run: Run) -> int | None:
+    """Return how many processes ran the program together, as torchrun says it; None where unsaid."""
+    size = str(run.environment.get("variables", {}).get("WORLD_SIZE", ""))
+    return int(size) if size.isdecimal() else None
 
 
 def _timing(path: Path) -> Timing | None:

@@ -14,6 +14,7 @@ from typing import Literal
 from ncukit.model.diagnosis import Diagnosis, ReportFile
 from ncukit.model.finding import Confidence
 from ncukit.model.kernel import Kernel
+from ncukit.model.recorded import Recorded
 from ncukit.model.run import Timing
 from ncukit.model.shown import Shown
 from ncukit.model.value import Value
@@ -25,23 +26,6 @@ Reading = Literal["better", "worse", "same", "moved", "unknown", "not-comparable
 Status = Literal["ok", "warn", "no", "bad"]
 Trend = Literal["faster", "slower", "unchanged", "unknown"]
 State = Literal["passed", "tripped", "undecided", "noise"]
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What a file says about how it was made; None where it does not.
-
-    ``command`` is the command line of ncu; ``clock_control`` and ``cache_control`` are those of the command,
-    or ncu's defaults where it names none.
-    """
-
-    ncu: str | None = None
-    driver: str | None = None
-    cuda: str | None = None
-    command: str | None = None
-    clock_control: str | None = None
-    cache_control: str | None = None
-    git: str | None = None
 
 
 @dataclass(frozen=True)
@@ -225,6 +209,23 @@ class Unmatched:
 
 
 @dataclass(frozen=True)
+class Total:
+    """A quantity of all pairs together: a sum, or a ratio of two sums, in ``unit``.
+
+    ``pairs`` of ``of`` have it on both sides and are counted; ``change`` is percent of the base, infinite
+    where the base is 0.
+    """
+
+    id: str
+    unit: str
+    base: float | None
+    other: float | None
+    change: float | None
+    pairs: int
+    of: int
+
+
+@dataclass(frozen=True)
 class Against:
     """The base against one other side; pairs come in the order of how much time they cost."""
 
@@ -234,6 +235,8 @@ class Against:
     only_other: tuple[Unmatched, ...] = ()
     clean: Row | None = None
     """The clean times, where both sides have one."""
+    totals: tuple[Total, ...] = ()
+    """All pairs together, where there are several."""
 
 
 @dataclass(frozen=True)

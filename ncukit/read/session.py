@@ -10,7 +10,7 @@ import mmap
 import re
 from pathlib import Path
 
-from ncukit.model.comparison import Recorded
+from ncukit.model.recorded import Recorded
 
 DEFAULT_CLOCKS, DEFAULT_CACHES = "base", "all"
 """What ncu does where its command line says nothing (Nsight Compute CLI documentation)."""

@@ -51,6 +51,8 @@ LABELS = {row.id: row.label for family in FAMILIES for row in family.rows} | {
     "sm_clock": "SM clock",
     "dram_clock": "DRAM clock",
     "flop_rate_total": "FLOP rate",
+    "flops_total": "FLOPs",
+    "dram_bandwidth": "DRAM bandwidth",
     "shared_load_bank_conflicts": "Bank conflicts, shared loads",
     "shared_store_bank_conflicts": "Bank conflicts, shared stores",
     "shared_load_wavefronts": "Wavefronts, shared loads",

@@ -16,6 +16,7 @@ from ncukit.model.comparison import (
     Row,
     Sample,
     Side,
+    Total,
     Unmatched,
 )
 from ncukit.render.json import roofline_data
@@ -81,6 +82,7 @@ def _against(against: Against) -> dict[str, Any]:
         "side": _side(against.other),
         "clean": None if against.clean is None else row_data(against.clean),
         "pairs": [_pair(pair) for pair in against.pairs],
+        "totals": [_total(total) for total in against.totals],
         "unmatched": {
             "base": [_unmatched(one) for one in against.only_base],
             "other": [_unmatched(one) for one in against.only_other],
@@ -122,6 +124,11 @@ def _sample(sample: Sample) -> dict[str, Any]:
         },
         "roofline": roofline_data(sample.diagnosis.roofline),
     }
+
+
+def _total(total: Total) -> dict[str, Any]:
+    finite = total.change is not None and math.isfinite(total.change)
+    return {**asdict(total), "change": total.change if finite else None}
 
 
 def _unmatched(unmatched: Unmatched) -> dict[str, Any]:

@@ -122,7 +122,17 @@ def _pairs(view: dict[str, Any]) -> list[str]:
     )
     if len(view["pairs"]) > len(rows):
         lines.append(f"\nand {len(view['pairs']) - len(rows)} more")
-    return [*lines, ""]
+    return [*lines, "", *_totals(view)]
+
+
+def _totals(view: dict[str, Any]) -> list[str]:
+    rows = view["totals"]["rows"]
+    if not rows:
+        return []
+    names = ["label", "base", "other", "change", "pairs"] + (["other_file"] if view["several"] else [])
+    head = ["Together", "Base", "Other", "Change", "Counted"] + (["Against"] if view["several"] else [])
+    cells = [[_escape(row[name]) for name in names] for row in rows]
+    return [_flat(view["totals"]["sentence"]), "", *_table(head, "lrrrll"[: len(head)], cells), ""]
 
 
 def _unmatched(unmatched: dict[str, Any]) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ncukit.compare.rows import signed
-from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Unmatched
+from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total, Unmatched
 from ncukit.render import numbers
 from ncukit.render.cells import Tips
 from ncukit.render.compare.block import block, flags, numbered, title
-from ncukit.render.compare.changes import READINGS
+from ncukit.render.compare.changes import LABELS, READINGS
 from ncukit.render.compare.origin import provenance
 from ncukit.render.line import Line, line, small
 from ncukit.render.plot import Figure
@@ -36,6 +36,7 @@ CONTENTS = (
 MANY_CONTENTS = (
     ("gates", "Gates"),
     ("pairs", "Pairs"),
+    ("together", "Together"),
     ("details", "In detail"),
     ("unmatched", "Not matched"),
     ("provenance", "Provenance"),
@@ -66,7 +67,7 @@ def page_view(comparison: Comparison, *, generated: str, command: str = "") -> d
         blocks.append(made)
         figures |= drawn
     single = len(pairs) == 1
-    unmatched = _unmatched(comparison)
+    unmatched, totals = _unmatched(comparison), _totals(comparison)
     kernels = [s.kernel for _, pair in pairs for s in (pair.base, pair.other)]
     heading = title(pairs[0][1]) if single else _heading(comparison, len(pairs))
     labels = " → ".join([comparison.base.label, ", ".join(a.other.label for a in comparison.others)])
@@ -76,6 +77,7 @@ def page_view(comparison: Comparison, *, generated: str, command: str = "") -> d
         if (to != "gates" or comparison.gates)
         and (to != "unmatched" or unmatched["rows"])
         and (to != "details" or pairs)
+        and (to != "together" or totals["rows"])
     ]
     view: dict[str, Any] = {
         "kind": "compare",
@@ -87,7 +89,8 @@ def page_view(comparison: Comparison, *, generated: str, command: str = "") -> d
         "single": single,
         "blocks": blocks,
         "pairs": [_pair_row(n, a, p) for n, (a, p) in enumerate(pairs[:LISTED], 1)],
-        "pairs_words": _pairs_words(len(pairs), comparison),
+        "pairs_words": _pairs_words(len(pairs)),
+        "totals": totals,
         "several": len(comparison.others) > 1,
         "gates": gates_view(comparison),
         "unmatched": unmatched,
@@ -171,26 +174,37 @@ def _pair_row(n: int, against: Against, pair: Pair) -> dict[str, Any]:
     }
 
 
-def _pairs_words(count: int, comparison: Comparison) -> Line:
+def _pairs_words(count: int) -> Line:
     words = f"{plural(count, 'pair')}, the largest change in duration first."
     if count > LISTED:
         words += f" The first {LISTED}; the JSON holds all."
-    if total := _total(comparison):
-        words += f" {total}"
     return line(words)
 
 
-def _total(comparison: Comparison) -> str:
-    """Return the profiled time of all matched launches together: sums of times, never means of ratios."""
-    if len(comparison.others) != 1:
-        return ""
-    pairs = [p for p in comparison.pairs if p.base.duration is not None and p.other.duration is not None]
-    if len(pairs) < 2:
-        return ""
-    base = sum((p.base.duration or 0.0) * min(p.base.repeats, p.other.repeats) for p in pairs)
-    other = sum((p.other.duration or 0.0) * min(p.base.repeats, p.other.repeats) for p in pairs)
-    change = signed(100 * (other / base - 1)) if base else "unknown"
-    return f"Together {numbers.short(base, 's')} → {numbers.short(other, 's')} ({change}), profiled."
+def _totals(comparison: Comparison) -> dict[str, Any]:
+    """Return what all pairs against each other side come to together."""
+    rows = [_total_row(total, against) for against in comparison.others for total in against.totals]
+    words = (
+        "Sums over the pairs, and ratios of sums (ΣFLOP ÷ Σbyte), never means of ratios. Times are profiled."
+    )
+    return {"sentence": line(words), "rows": rows}
+
+
+def _total_row(total: Total, against: Against) -> dict[str, Any]:
+    ends = [
+        "unknown" if value is None else numbers.short(value, total.unit)
+        for value in (total.base, total.other)
+    ]
+    counted = plural(total.pairs, "pair")
+    return {
+        "id": total.id,
+        "label": LABELS.get(total.id, total.id),
+        "other_file": against.other.label,
+        "base": ends[0],
+        "other": ends[1],
+        "change": "unknown" if total.change is None else signed(total.change),
+        "pairs": counted if total.pairs == total.of else f"{total.pairs} of {plural(total.of, 'pair')}",
+    }
 
 
 def _heading(comparison: Comparison, count: int) -> str:

@@ -33,7 +33,7 @@ def comparison_text(
     if view["single"]:
         blocks += _pair(t, view["blocks"][0], verbose=verbose)
     else:
-        blocks.append(_pairs(t, comparison, verbose=verbose))
+        blocks += [_pairs(t, comparison, verbose=verbose), _totals(t, view)]
         for found in view["blocks"][: len(view["blocks"]) if verbose else DETAILED]:
             blocks.append([f"{found['n']}  {found['title']}"])
             blocks += _pair(t, found, verbose=verbose, short=not verbose)
@@ -249,6 +249,17 @@ def _pairs(t: Terminal, comparison: Comparison, *, verbose: bool) -> list[str]:
     if len(pairs) > len(shown):
         lines.append(f"  and {len(pairs) - len(shown):,} more (--verbose)")
     return lines
+
+
+def _totals(t: Terminal, view: dict[str, Any]) -> list[str]:
+    rows = view["totals"]["rows"]
+    if not rows:
+        return []
+    names = ["label", "base", "other", "change", "pairs"] + (["other_file"] if view["several"] else [])
+    table = [[t.cut(row[name], NAME) for name in names] for row in rows]
+    head = ["", "base", "other", "change", "counted"] + ([""] if view["several"] else [])
+    lines = t.wrap(flat(view["totals"]["sentence"]), first="TOGETHER  ", indent=" " * 10)
+    return lines + [t.cut(line, t.width) for line in columns([head, *table], "<>>><<"[: len(head)])]
 
 
 def _cost(pair: Pair) -> float:
