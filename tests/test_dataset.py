@@ -515,7 +515,7 @@ def test_a_folder_that_is_no_dataset_says_how_to_make_one(tmp_path: Path) -> Non
     assert "ncukit dataset build" in caught.value.hint
 
 
-@pytest.mark.parametrize(("extra", "module"), [("query", query), ("cluster", "ncukit.dataset.cluster")])
+@pytest.mark.parametrize(("extra", "module"), [("query", query), ("cluster", "ncukit.cluster")])
 def test_without_an_extra_the_error_says_how_to_install_it(
     extra: str, module: Any, runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -582,9 +582,9 @@ def test_where_no_scheduler_answers_the_error_says_so(
     runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed", reason="dask[distributed] is not installed")
-    from ncukit.dataset import cluster
+    from ncukit import cluster
 
-    monkeypatch.setattr(cluster, "_PATIENCE", "1s")
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
     with pytest.raises(NcukitError, match="no Dask scheduler answers"):
         make(runs, fleet, dask="tcp://127.0.0.1:9")
 

@@ -107,6 +107,10 @@ def profile(
     ncu: Tool = None,
     nsys: Tool = None,
     nvcc: Tool = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask cluster whose workers with a GPU measure the points."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Time one kernel cleanly, trace it, measure one launch of it, and write the report.
@@ -114,6 +118,7 @@ def profile(
     \b
     ncukit profile my_kernel.py --kernel gemm
     ncukit profile my_kernel.py --kernel gemm --param m=1024,2048,4096
+    ncukit profile my_kernel.py -k gemm -p m=1024,2048 --dask tcp://head:8786 -o sweep
     ncukit profile reduce.cu --arch sm_90
     ncukit profile --gpu-kernel "regex:^gemm" -- python train.py --steps 10
     ncukit profile my_kernel.py --kernel gemm --dry-run
@@ -153,13 +158,15 @@ def profile(
             raise UsageError("--resume goes on where the run is", "leave -o out")
         words, options = _recorded(resume, words, options)
     if dry_run:
-        _print_plan(words, options, output, json=json)
+        _print_plan(words, options, output, json=json, dask=dask)
         return
     from ncukit import api
     from ncukit.cli.progress import Teller
 
     with Teller(quiet=quiet) as teller:
-        carried = api.profile(words, options=options, output=output, resume=resume, listener=teller)
+        carried = api.profile(
+            words, options=options, output=output, resume=resume, listener=teller, dask=dask
+        )
     _tell(carried, json=json, open_=open_)
 
 
@@ -185,7 +192,9 @@ def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[li
     return words or known, replace(recorded if plain else options, timeout=timeout)
 
 
-def _print_plan(words: list[str], options: ProfileOptions, output: Path | None, *, json: bool) -> None:
+def _print_plan(
+    words: list[str], options: ProfileOptions, output: Path | None, *, json: bool, dask: str | None
+) -> None:
     from ncukit.collect.plan import plan
     from ncukit.collect.target import resolve
 
@@ -203,6 +212,8 @@ def _print_plan(words: list[str], options: ProfileOptions, output: Path | None, 
         print(dumps(rows, ensure_ascii=False))
         return
     print(f"# {printable(target.meaning)}")
+    if dask is not None:
+        print(f"# each point on a worker of {printable(dask)} that declares a GPU, one at a time on each GPU")
     for point, step in planned:
         at = f" [{', '.join(f'{k}={v}' for k, v in point.items())}]" if len(options.points) > 1 else ""
         print(f"# {step.step}{at}{': ' if step.note else ''}{printable(step.note)}")

@@ -28,6 +28,10 @@ Finish = Callable[[RunDirectory, Run], tuple[OutputFile, ...]]
 """Makes what is concluded from a run, and says which files that are."""
 
 
+CHANGED = "run-changed"
+"""Code of the error that a run cannot go on because something is other than it was."""
+
+
 @dataclass(frozen=True)
 class Carried:
     """What a run came to: ``failure`` came first; ``evidence`` says whether the GPU was seen at work."""
@@ -48,11 +52,12 @@ def carry_out(
     environ: Mapping[str, str] | None = None,
     listener: Listener | None = None,
     finish: Finish | None = None,
+    cwd: Path | None = None,
 ) -> Carried:
     """Do every step of a run that is not done yet and return what it came to.
 
     ``output`` is the run directory (None: a new one in ``reports``), ``resume`` one that was broken off.
-    ``finish`` makes the page, where the GPU was seen at work.
+    ``finish`` makes the page, where the GPU was seen at work; the program runs in ``cwd`` (None: here).
 
     Raises:
         UsageError: ``output`` is in use, or the run to resume was another.
@@ -60,6 +65,7 @@ def carry_out(
     """
     heard = listener or Silent()
     session = prepare(target, options, output=output, resume=resume, environ=environ, listener=heard)
+    session.cwd = cwd
     try:
         session.update(status="running", error=None)
         _warn(session)
@@ -115,6 +121,7 @@ def prepare(
                 f"{resume} cannot go on: other than then {'is' if len(changed) == 1 else 'are'} "
                 f"{' and '.join(changed)}",
                 "start a new run without --resume",
+                code=CHANGED,
             )
     else:
         directory = RunDirectory.create(output, run_name(target, driver, env))

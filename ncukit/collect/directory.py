@@ -130,11 +130,24 @@ class RunDirectory:
 
     def holds(self, file: OutputFile) -> bool:
         """Return whether ``file`` is there as it was recorded."""
-        path = self.path / file.name
-        if not path.is_file() or path.stat().st_size != file.size:
-            return False
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest() == file.sha256
+        return whole(self.path, file)
+
+
+def whole(folder: Path, file: OutputFile) -> bool:
+    """Return whether ``file`` lies in ``folder`` as it was recorded: size [byte] and SHA-256."""
+    path = folder / file.name
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest() == file.sha256
+
+
+def set_aside(path: Path) -> Path:
+    """Rename the run directory ``path``, so that another can begin there; return its new name."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}-before-{number}")).exists():
+        number += 1
+    return path.rename(aside)
 
 
 def read_record(path: Path) -> Run:

@@ -91,6 +91,8 @@ class Session:
     environ: Mapping[str, str]
     driver: cuda.Driver
     listener: Listener = field(default_factory=Silent)
+    cwd: Path | None = None
+    """Where the program runs; None: where this process does."""
     timing: Timing | None = None
     trace: Trace | None = None
     chosen: Chosen | None = None
@@ -113,7 +115,9 @@ class Session:
     def execute(self, command: Sequence[str], *, log: str, env: Mapping[str, str] | None = None) -> Completed:
         """Run ``command`` within the time-out; its output is kept in ``logs/<log>.log``."""
         variables = {**self.child.variables, **(env or {})}
-        done = run(command, env=variables, timeout=self.options.timeout, on_text=self.listener.text)
+        done = run(
+            command, env=variables, cwd=self.cwd, timeout=self.options.timeout, on_text=self.listener.text
+        )
         if done.output:
             (self.directory.path / "logs").mkdir(exist_ok=True)
             beside = self.directory.scratch / f"{log}.log"

@@ -145,7 +145,7 @@ def _outcomes(tasks: Sequence[Task], workers: int, dask: str | None) -> Iterator
     if dask is not None or len(tasks) < workers:
         tasks = [replace(task, isolate=True) for task in tasks]
     if dask is not None:
-        from ncukit.dataset.cluster import run
+        from ncukit.cluster import run
 
         return run(extract, tasks, dask, crashed)
     return local.run(extract, tasks, workers, crashed)
