@@ -18,6 +18,7 @@ __all__ = [
     "Case",
     "Comparison",
     "Diagnosis",
+    "ExperimentRecord",
     "Kernel",
     "NcukitError",
     "Report",
@@ -29,6 +30,7 @@ __all__ = [
     "demo_reports",
     "demo_traces",
     "diagnose",
+    "experiment",
     "frame",
     "mfu",
     "models",
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
         demo_reports,
         demo_traces,
         diagnose,
+        experiment,
         frame,
         mfu,
         profile,
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from ncukit.errors import NcukitError
     from ncukit.model import Diagnosis, Kernel, Value
     from ncukit.model.comparison import Comparison
+    from ncukit.model.experiment import ExperimentRecord
     from ncukit.roofline import models
     from ncukit.workload.annotate import annotate
     from ncukit.workload.declare import Case, workload
@@ -72,6 +76,7 @@ _HOME = {
     "Case": "ncukit.workload.declare",
     "Comparison": "ncukit.model.comparison",
     "Diagnosis": "ncukit.model",
+    "ExperimentRecord": "ncukit.model.experiment",
     "Kernel": "ncukit.model",
     "NcukitError": "ncukit.errors",
     "Value": "ncukit.model",

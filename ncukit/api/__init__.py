@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ncukit.api.advising import advise
     from ncukit.api.comparisons import compare, set_baseline, write_comparison
     from ncukit.api.datasets import build_dataset, query_dataset, write_index
+    from ncukit.api.experiments import experiment, read_experiment, write_experiment
     from ncukit.api.reports import Report, Reports, diagnose, frame, read, select, write_report
     from ncukit.api.runs import profile, time
     from ncukit.api.samples import demo_reports, demo_traces
@@ -22,6 +23,7 @@ _MODULES = {
     "advising": ("advise",),
     "comparisons": ("compare", "set_baseline", "write_comparison"),
     "datasets": ("build_dataset", "query_dataset", "write_index"),
+    "experiments": ("experiment", "read_experiment", "write_experiment"),
     "reports": ("Report", "Reports", "diagnose", "frame", "read", "select", "write_report"),
     "runs": ("profile", "time"),
     "samples": ("demo_reports", "demo_traces"),
@@ -39,16 +41,19 @@ __all__ = [
     "demo_reports",
     "demo_traces",
     "diagnose",
+    "experiment",
     "frame",
     "mfu",
     "profile",
     "query_dataset",
     "read",
+    "read_experiment",
     "select",
     "set_baseline",
     "time",
     "timeline",
     "write_comparison",
+    "write_experiment",
     "write_index",
     "write_report",
 ]

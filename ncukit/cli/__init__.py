@@ -16,8 +16,8 @@ from ncukit.cli import failures, output
 from ncukit.errors import NcukitError
 
 COMMANDS = (
-    *("profile", "time", "report", "show", "metrics", "compare", "baseline", "timeline"),
-    *("dataset", "index", "mfu", "advise", "catalog", "doctor", "demo", "schema"),
+    *("profile", "time", "experiment", "report", "show", "metrics", "compare", "baseline", "timeline"),
+    *("dataset", "index", "roofline", "mfu", "advise", "catalog", "doctor", "demo", "schema"),
 )
 
 

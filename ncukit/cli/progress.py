@@ -11,6 +11,8 @@ from ncukit.model.run import StepRecord
 from ncukit.tools.progress import parse_progress
 
 _STEPS = {
+    "check": "checking both results",
+    "repetitions": "repeating both sides without a profiler",
     "compile": "compiling",
     "timing": "timing without a profiler",
     "driver": "looking for the driver",

@@ -1,0 +1,192 @@
+"""Is the difference between two sides larger than what repeating either of them does?
+
+Each repetition is a fresh process; repetition i of both sides ran next to each other (A B, B A, A B, ...), so
+d_i = log(variant_i / baseline_i) is free of slow drift, and without an effect d_i is as likely positive as
+negative, however skewed the noise of a single repetition is.  The ratio is exp(mean d), the geometric mean of
+the pairs' ratios.  Its interval is the symmetric studentised bootstrap over pairs (Hall 1988):
+exp(mean d -+ c s/sqrt(n)), where c is the quantile of |t*| over resampled pairs, but never below Student's
+t.  The plain percentile bootstrap finds a difference in some 17 % of A/A experiments with 5 pairs and in 10 %
+with 10; this one in at most 5 %, under normal, lognormal and heavy-tailed noise.
+
+Limits: pairs must be independent, so a machine that slows down in the middle costs power, and one that always
+slows the second process of a pair is balanced only for an even number of pairs.  Fewer than `FEWEST` pairs
+show nothing.  The interval of one metric does not know that others were tested too.  To test a machine, run
+an A/A experiment, the same name as baseline and variant: it must end with "not shown" in 19 of 20 cases.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from operator import itemgetter, mul
+from random import Random
+
+from ncukit.diagnose.experiment.student import quantile
+from ncukit.errors import UsageError
+from ncukit.model.experiment import Effect, Goal, Outcome, Spread
+
+CONFIDENCE, POWER = 0.95, 0.8
+RESAMPLES = 2000
+FEWEST = 4
+"""Pairs below this say nothing about their own spread: most of their resamples are of one or two values."""
+REASONABLE = 10_000
+"""More repetitions than this nobody runs."""
+
+Take = Callable[[Sequence[float]], tuple[float, ...]]
+
+
+def effect(goal: Goal, baseline: Sequence[float], variant: Sequence[float]) -> Effect:
+    """Return what the control did to ``goal``, from repetitions in the order of their pairs.
+
+    Raises:
+        UsageError: the sides have different numbers of repetitions, or a value is not above 0.
+
+    >>> slower = effect(Goal("time"), [1.00, 1.01, 0.99, 1.00, 1.02], [1.21, 1.20, 1.19, 1.22, 1.21])
+    >>> slower.outcome, round(slower.ratio, 2)
+    ('worse', 1.2)
+    """
+    logs = pairs(baseline, variant)
+    mean, error = _mean_and_error(logs)
+    reach = _reach(logs, mean, error)
+    low, high = mean - reach, mean + reach
+    shown = low > 0 or high < 0
+    outcome: Outcome = "not-shown"
+    if shown:
+        outcome = "better" if (mean < 0) == (goal.better == "lower") else "worse"
+    return Effect(
+        metric=goal.metric,
+        unit=goal.unit,
+        better=goal.better,
+        baseline=spread(baseline),
+        variant=spread(variant),
+        ratio=math.exp(mean),
+        low=_exp(low),
+        high=_exp(high),
+        confidence=CONFIDENCE,
+        outcome=outcome,
+        needed=None if shown else needed(mean, error, len(logs)),
+        detectable=detectable(error, len(logs)),
+    )
+
+
+def pairs(baseline: Sequence[float], variant: Sequence[float]) -> list[float]:
+    """Return log(variant / baseline) of each pair.
+
+    Raises:
+        UsageError: see `effect`.
+    """
+    if len(baseline) != len(variant) or not baseline:
+        raise UsageError(
+            f"{len(baseline)} repetitions of the baseline and {len(variant)} of the variant make no pairs",
+            "repeat both sides equally often",
+        )
+    if not all(value > 0 and math.isfinite(value) for value in (*baseline, *variant)):
+        raise UsageError("a value that is not above 0 has no ratio", "measure something positive")
+    return [math.log(b / a) for a, b in zip(baseline, variant, strict=True)]
+
+
+def differs(logs: Sequence[float]) -> bool:
+    """Return whether the interval of `effect` leaves 1 out; skips the bootstrap where Student's t says no.
+
+    >>> differs([0.2, 0.21, 0.19, 0.2, 0.22]), differs([0.2, -0.2, 0.1, -0.1, 0.0])
+    (True, False)
+    """
+    mean, error = _mean_and_error(logs)
+    if len(logs) < FEWEST or abs(mean) <= _student(len(logs)) * error:
+        return False
+    return abs(mean) > _reach(logs, mean, error)
+
+
+def needed(mean: float, error: float, n: int) -> int | None:
+    """Return the pairs that would show a difference like ``mean`` (log ratio) in four of five experiments.
+
+    ``error`` is its standard error with ``n`` pairs.  None: the difference is too small for any number within
+    reason, or ``n`` says nothing about the spread.
+    """
+    if n < FEWEST:
+        return FEWEST
+    if not mean or not math.isfinite(error):
+        return None
+    noise = error * math.sqrt(n)
+    low, high = n + 1, REASONABLE
+    if _smallest(noise, high) > abs(mean):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _smallest(noise, middle) <= abs(mean) else (middle + 1, high)
+    return low
+
+
+def detectable(error: float, n: int) -> float | None:
+    """Return the smallest change [%] that ``n`` pairs with this standard error show in four of five cases."""
+    if n < FEWEST:
+        return None
+    return 100 * (_exp(_smallest(error * math.sqrt(n), n)) - 1)
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return the statistics of one side."""
+    if len(values) > 1:
+        low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    else:
+        low = high = values[0]
+    return Spread(len(values), statistics.median(values), high - low, min(values), max(values))
+
+
+def _smallest(noise: float, n: int) -> float:
+    """Return the log ratio that ``n`` pairs of standard deviation ``noise`` show with `POWER`.
+
+    For normal noise the bootstrap's critical value is near Student's with n - 3 degrees of freedom.
+    """
+    return (quantile((1 + CONFIDENCE) / 2, n - 3) + quantile(POWER, n - 1)) * noise / math.sqrt(n)
+
+
+def _student(n: int) -> float:
+    return quantile((1 + CONFIDENCE) / 2, n - 1)
+
+
+def _mean_and_error(logs: Sequence[float]) -> tuple[float, float]:
+    n, mean = len(logs), statistics.fmean(logs)
+    if n < 2:
+        return mean, math.inf
+    return mean, math.sqrt(math.fsum((d - mean) ** 2 for d in logs) / (n - 1) / n)
+
+
+def _reach(logs: Sequence[float], mean: float, error: float) -> float:
+    """Return half the width of the interval on the log scale; infinite where there are too few pairs."""
+    n = len(logs)
+    if n < FEWEST:
+        return math.inf
+    if error <= 1e-12 * abs(mean) or not error:  # all pairs agree: there is nothing to resample
+        return 0.0
+    return max(_student(n), _bootstrap([d - mean for d in logs])) * error
+
+
+def _bootstrap(centred: Sequence[float]) -> float:
+    """Return the quantile of |t*| over the resamples that have a spread: one value alone has no t."""
+    n = len(centred)
+    squares = list(map(mul, centred, centred))
+    found = []
+    for take in _resamples(n):
+        total = sum(take(centred))
+        left = n * sum(take(squares)) - total * total  # n (n - 1) times the variance
+        if left > 1e-12 * total * total:
+            found.append(total * total / left)
+    if not found:
+        return math.inf
+    found.sort()
+    rank = min(math.ceil(CONFIDENCE * (len(found) + 1)), len(found)) - 1
+    return math.sqrt(found[rank] * (n - 1))
+
+
+@functools.cache
+def _resamples(n: int) -> tuple[Take, ...]:
+    """Return what takes ``n`` of ``n`` with replacement, often; always the same, so results repeat."""
+    random, places = Random(n), range(n)
+    return tuple(itemgetter(*random.choices(places, k=n)) for _ in range(RESAMPLES))
+
+
+def _exp(value: float) -> float:
+    return math.inf if value > 700 else math.exp(value)

@@ -1,0 +1,1 @@
+"""An experiment as one plain view, and what shows it: text, JSON, a page."""
