@@ -91,14 +91,17 @@ class Source:
             raise self._damaged(f"{type(exc).__name__}: {exc}") from exc
 
     def described(self, launches: int) -> ReportFile:
-        """Return the file's size and hash, for the provenance of a page."""
+        """Return the file's size and hash and how it was made, for the provenance of a page."""
         if not os.path.isfile(self.path):
             return ReportFile(self.path, 0, "", launches, self.warnings)
         import hashlib
 
+        from ncukit.read.session import recorded
+
         with open(self.path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return ReportFile(self.path, os.path.getsize(self.path), digest, launches, self.warnings)
+        size = os.path.getsize(self.path)
+        return ReportFile(self.path, size, digest, launches, self.warnings, recorded(self.path))
 
     def _damaged(self, what: str) -> ReportFormatError:
         return ReportFormatError(

@@ -12,6 +12,7 @@ from ncukit.render import numbers
 from ncukit.render.cells import Cell, Tips, plain
 from ncukit.render.line import Line, bold, code, line, small
 from ncukit.render.run.load import RunPage
+from ncukit.render.view.made import CONTROL
 from ncukit.render.view.quality import fact
 from ncukit.render.words import plural, shorten
 
@@ -81,7 +82,7 @@ def quality_facts(page: RunPage, facts: list[dict[str, Any]]) -> list[dict[str, 
     found = dict(by_name)
     if run.clock_control is not None and "Clocks" in found:
         known = line(f"Clock control: {UNCHANGED.get(run.clock_control, run.clock_control)}. ")
-        kept = [part for part in found["Clocks"]["text"] if "not recorded" not in str(part.get("text", ""))]
+        kept = [part for part in found["Clocks"]["text"] if CONTROL not in str(part.get("text", ""))]
         old = found["Clocks"]
         found["Clocks"] = {**old, "text": known + kept}
         if run.clock_control == "none" and old["status"] == "ok":

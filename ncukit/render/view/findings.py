@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncukit.model import Diagnosis, Finding
+from ncukit.model import Diagnosis, Finding, Place
 from ncukit.render import numbers
 from ncukit.render.cells import Cells
-from ncukit.render.line import line
-from ncukit.render.words import FAMILIES, named, plural
+from ncukit.render.line import Line, code, line, small
+from ncukit.render.view.verdict import ledger
+from ncukit.render.words import FAMILIES, named, plural, shorten
 
 SEVERITY = {"high": 0, "medium": 1, "low": 2, "info": 3}
+PLACES = 3
+"""Lines or instructions that are shown of one finding."""
 SIGNS = {"high": ("!!", "warn"), "medium": ("!", "warn"), "low": ("·", "no"), "info": ("·", "no")}
 
 
@@ -50,7 +53,34 @@ def _row(cells: Cells, found: Finding) -> dict[str, Any]:
         "global": gain if found.gain_kind == "global" else None,
         "local": gain if found.gain_kind == "local" else None,
         "values": [{"id": id, "cell": cells.of(value)} for id, value in found.metrics.items()],
+        "against": [ledger(cells, evidence) for evidence in found.against],
+        "places": [_place(place) for place in found.places[:PLACES]],
+        "rows": [
+            {"name": name, "text": line(text)}
+            for name, text in (
+                ("Try", found.advice),
+                ("Watch", found.watch),
+                ("Disproved if", found.disproved_if),
+                ("Gain", _gain(found)),
+            )
+            if text
+        ],
     }
+
+
+def _gain(found: Finding) -> str:
+    """Return what the estimated gain is of, and how it was estimated."""
+    if found.gain_pct is None or not found.formula:
+        return ""
+    of = "Of the whole kernel (global)" if found.gain_kind == "global" else "Of one unit's work (local)"
+    return f"{of}: {found.formula}."
+
+
+def _place(place: Place) -> Line:
+    where = place.source or f"SASS at +0x{place.offset:x}"
+    amount = f"{numbers.short(place.amount)} {place.unit}, {numbers.short(place.share, '%')} of all"
+    note = f". {place.note}" if place.note else ""
+    return line(code(where), " ", code(shorten(place.text.strip(), 100)), " ", small(amount + note))
 
 
 def _sentence(diagnosis: Diagnosis) -> str:

@@ -89,8 +89,8 @@ def lift(cells: Cells, result: Occupancy, found: Verdict) -> list[str]:
     words: list[str] = []
     if result.cap is not None and result.cap < result.warps:
         words.append(
-            f"The grid is too small for it: it brings {numbers.short(result.cap)} warps to an SM, fewer than the "
-            f"{result.warps} that fit. More or smaller blocks, not a lower limit, would fill the SMs."
+            f"The grid is too small for it: it brings {numbers.short(result.cap)} warps to an SM, fewer than "
+            f"the {result.warps} that fit. More or smaller blocks, not a lower limit, would fill the SMs."
         )
     if result.warps >= result.max_warps:
         words.append("Every warp an SM can hold fits: no configuration allows more.")
@@ -101,8 +101,8 @@ def lift(cells: Cells, result: Occupancy, found: Verdict) -> list[str]:
         result.cap is not None and result.cap < result.warps
     ):  # fmt: skip
         words.append(
-            f"{numbers.short(result.percent - achieved)} points of it are lost while it runs: blocks of unequal "
-            "length, launch overhead, or the last wave."
+            f"{numbers.short(result.percent - achieved)} points of it are lost while it runs: blocks of "
+            "unequal length, launch overhead, or the last wave."
         )
     if result.warps < result.max_warps:
         words.append(
@@ -130,8 +130,8 @@ def _steps(result: Occupancy) -> list[str]:
             for size in (result.carve_out, result.largest_carve_out)
         )
         found.append(
-            f"With {most} of shared memory an SM instead of the {now} of this run, {result.blocks_at_largest} "
-            "blocks would fit: the carve-out is a hint that the program gives."
+            f"With {most} of shared memory an SM instead of the {now} of this run, "
+            f"{result.blocks_at_largest} blocks would fit: the carve-out is a hint that the program gives."
         )
     for curve in result.curves:
         if curve.better is not None and curve.axis == "block_size":
@@ -218,7 +218,8 @@ def _panel(curve: OccupancyCurve, result: Occupancy) -> Panel:
 
 
 def _hover(point: OccupancyPoint, unit: str) -> str:
-    return f"{point.x:,} {unit}: {plural(point.warps, 'warp')}, set by {listed([SPOKEN[r] for r in point.binds])}"
+    by = listed([SPOKEN[resource] for resource in point.binds])
+    return f"{point.x:,} {unit}: {plural(point.warps, 'warp')}, set by {by}"
 
 
 def _label(result: Occupancy) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncukit.model import ReportFile
+from ncukit.model.recorded import Recorded
 from ncukit.render import numbers
 from ncukit.render.line import bold, line, link
+from ncukit.render.view import made
 from ncukit.render.view.groups import Launch
-from ncukit.render.view.quality import LACKS, SHORT, fact, missing, not_a_number
-from ncukit.render.words import listed
+from ncukit.render.view.quality import CACHES, LACKS, SHORT, fact, missing, not_a_number
+from ncukit.render.words import inside, listed
 
 
 def quality(launches: Sequence[Launch], file: ReportFile, lacks: Sequence[str] = LACKS) -> dict[str, Any]:
@@ -20,8 +22,8 @@ def quality(launches: Sequence[Launch], file: ReportFile, lacks: Sequence[str] =
     """
     facts = [
         _length(launches),
-        _caches(),
-        _clocks(launches),
+        _caches(file.made),
+        _clocks(launches, file.made),
         _collected(launches),
         _passes(launches),
         _values(launches),
@@ -56,13 +58,14 @@ def _length(launches: Sequence[Launch]) -> dict[str, Any]:
     return fact("Length", "ok", "long enough", line("No launch is shorter than 10 µs.") + lost)
 
 
-def _caches() -> dict[str, Any]:
-    text = "Not recorded; ncu flushes caches before every pass by default. "
-    text += "Data that one launch leaves in L2 for the next is then read from DRAM."
-    return fact("Caches", "no", "not recorded", line(text))
+def _caches(how: Recorded) -> dict[str, Any]:
+    text = f"{made.caches(how)} "
+    if how.cache_control != "none":
+        text += "Data that one launch leaves in L2 for the next is then read from DRAM."
+    return fact("Caches", *CACHES.get(how.cache_control, ("no", "not recorded")), line(text))
 
 
-def _clocks(launches: Sequence[Launch]) -> dict[str, Any]:
+def _clocks(launches: Sequence[Launch], how: Recorded) -> dict[str, Any]:
     parts = []
     spread = 0.0
     for id, name in (("sm_clock", "SM"), ("dram_clock", "DRAM")):
@@ -72,7 +75,9 @@ def _clocks(launches: Sequence[Launch]) -> dict[str, Any]:
             spread = max(spread, max(known) / min(known) - 1 if min(known) else 0)
     if not parts:
         return fact("Clocks", "no", "unknown", line("No clock was collected."))
-    words = f"{'; '.join(parts)}. Clock control is not recorded; ncu locks to base by default."
+    words = f"{'; '.join(parts)}. {made.CONTROL}: {inside(made.clocks(how))}"
+    if how.clock_control == "none":
+        return fact("Clocks", "warn", "unlocked", line(words))
     return fact("Clocks", *(("warn", "varying") if spread > 0.05 else ("ok", "steady")), line(words))
 
 

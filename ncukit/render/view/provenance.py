@@ -8,10 +8,13 @@ from typing import Any
 from ncukit.catalog import load
 from ncukit.model import Kernel, ReportFile
 from ncukit.render.cells import Cells, state
-from ncukit.render.line import Line, code, line
+from ncukit.render.line import Line, code, line, small
+from ncukit.render.view import made
 from ncukit.render.words import FAMILIES, shorten
 
-NOT_RECORDED = "Not recorded in the report."
+
+LONGEST = 2000
+"""Characters of ncu's command line that are shown."""
 
 
 def provenance(
@@ -21,10 +24,10 @@ def provenance(
     rows: list[tuple[str, Line]] = [
         ("Report", line(code(PurePath(file.path).name), f", {file.size:,} bytes")),
         ("sha256", line(code(file.sha256))),
-        ("Profiled with", line("The command line is not in the report.")),
-        ("Versions", line(f"ncu, CUDA and driver: {NOT_RECORDED.lower()} Shown by ncukit {version}.")),
-        ("Clock control", line(f"{NOT_RECORDED} ncu’s default is base: the SM clock is locked.")),
-        ("Cache control", line(f"{NOT_RECORDED} ncu’s default flushes all caches before every pass.")),
+        ("Profiled with", _command(file.made.command)),
+        ("Versions", line(made.versions(file.made, version))),
+        ("Clock control", line(made.clocks(file.made))),
+        ("Cache control", line(made.caches(file.made))),
         ("GPU", line(_devices(kernels))),
     ]
     if sections := sorted({section for kernel in kernels for section in kernel.raw.sections}):
@@ -33,20 +36,31 @@ def provenance(
         rows.append(("NVTX ranges", line(", ".join(shorten(name) for name in ranges[:20]))))
     for warning in file.warnings:
         rows.append(("Reading", line(warning)))
-    made = line(code(base_names(command)), f", {generated}") if command else line(generated)
-    rows.append(("This page", made))
+    page = line(code(base_names(command)), f", {generated}") if command else line(generated)
+    rows.append(("This page", page))
     return [{"name": name, "text": text} for name, text in rows]
 
 
 def base_names(command: str) -> str:
     """Return ``command`` with every path cut to its last part.
 
-    >>> base_names("ncukit report /home/me/runs/a.ncu-rep -o out/b.html")
-    'ncukit report a.ncu-rep -o b.html'
+    >>> base_names("ncukit report /home/me/runs/a.ncu-rep --out=out/b.html")
+    'ncukit report a.ncu-rep --out=b.html'
     """
-    return " ".join(
-        PurePath(word).name if "/" in word or "\\" in word else word for word in command.split(" ")
-    )
+    return " ".join(_base_name(word) for word in command.split(" "))
+
+
+def _base_name(word: str) -> str:
+    option, equals, value = word.partition("=")
+    if equals and option.startswith("-"):
+        return f"{option}={_base_name(value)}"
+    return PurePath(word).name if "/" in word or "\\" in word else word
+
+
+def _command(command: str | None) -> Line:
+    if command is None:
+        return line("The command line is not in the report.")
+    return line(code(shorten(base_names(command), LONGEST)), small(" from the report"))
 
 
 def all_metrics(cells: Cells) -> dict[str, Any]:

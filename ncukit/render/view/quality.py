@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncukit.model import ReportFile
+from ncukit.model.recorded import Recorded
 from ncukit.render import numbers
 from ncukit.render.cells import Cells, state
 from ncukit.render.line import Line, bold, code, line
-from ncukit.render.words import listed, plural
+from ncukit.render.view import made
+from ncukit.render.words import inside, listed, plural
 
 SHORT = 10e-6
 """[s] Below this, clocks and percentages of elapsed cycles are noisy (METRICS, trap 1)."""
@@ -21,6 +23,8 @@ STEADY = 0.05
 
 LACKS = ("clean time", "timeline")
 """What a report alone never holds."""
+CACHES: dict[str | None, tuple[str, str]] = {"all": ("ok", "cold"), "none": ("warn", "warm")}
+"""Cache control -> status and word: with "all" every pass starts cold."""
 SIGNS = {"ok": "✓", "warn": "!", "no": "–", "bad": "✗"}
 GROUPS = (
     ("sm_throughput_pct", "throughputs"),
@@ -41,8 +45,8 @@ def quality(cells: Cells, file: ReportFile, lacks: Sequence[str] = LACKS) -> dic
     ``lacks`` is what is missing beside the counters.
     """
     facts = [
-        _clocks(cells),
-        _caches(cells),
+        _clocks(cells, file.made),
+        _caches(cells, file.made),
         _passes(cells),
         _values(cells),
         _length(cells),
@@ -90,7 +94,7 @@ def _sentence(cells: Cells, lacks: Sequence[str]) -> str:
     return f"{first} Missing: {listed(without)}." if without else first
 
 
-def _clocks(cells: Cells) -> dict[str, Any]:
+def _clocks(cells: Cells, how: Recorded) -> dict[str, Any]:
     parts: Line = []
     shares = []
     for domain, name in (("sm", "SM"), ("dram", "DRAM")):
@@ -111,23 +115,26 @@ def _clocks(cells: Cells) -> dict[str, Any]:
         return fact("Clocks", "no", "unknown", parts)
     if is_short(cells) or max(shares) > 1.05:
         return fact("Clocks", "warn", "noisy", parts + line("Too short a kernel for a reliable clock."))
-    parts += line("Clock control is not recorded; ncu locks to base by default. Roofs use these clocks.")
+    parts += line(f"{made.CONTROL}: {inside(made.clocks(how))}", " Roofs use these clocks.")
+    if how.clock_control == "none":
+        return fact("Clocks", "warn", "unlocked", parts)
     if min(shares) < NEAR_BOOST:
         return fact("Clocks", "warn", "below boost", parts)
     return fact("Clocks", "ok", "near boost", parts)
 
 
-def _caches(cells: Cells) -> dict[str, Any]:
+def _caches(cells: Cells, how: Recorded) -> dict[str, Any]:
     moved, size = cells.number("dram_bytes"), cells.number("l2_cache_size")
-    text = line("Not recorded; ncu flushes caches before every pass by default. ")
-    if moved is None or not size:
-        return fact("Caches", "no", "not recorded", text + line("Hit rates are then those of a cold start."))
+    status, word = CACHES.get(how.cache_control, ("no", "not recorded"))
+    text = line(f"{made.caches(how)} ")
+    if moved is None or not size or how.cache_control == "none":
+        return fact("Caches", status, word, text)
     text += line(cells["dram_bytes"], " of DRAM traffic, ", cells["l2_cache_size"], " of L2. ")
     if moved < size:
         return fact(
             "Caches", "warn", "cold", text + line("The data would fit into L2: a warm run may need no DRAM.")
         )
-    return fact("Caches", "no", "not recorded", text + line("More than L2 holds: little effect."))
+    return fact("Caches", status, word, text + line("More than L2 holds: little effect."))
 
 
 def _passes(cells: Cells) -> dict[str, Any]:

@@ -30,8 +30,8 @@ def section(cells: Cells) -> dict[str, Any] | None:
         "width": WIDTH,
         "height": HEIGHT,
         "sentence": line(
-            f"{plural(len(found), 'counter')} sampled over {numbers.short(span, 's')}. Each was taken in a pass of "
-            "its own: shapes can be compared, numbers with those of the launch cannot."
+            f"{plural(len(found), 'counter')} sampled over {numbers.short(span, 's')}. Each was taken in a "
+            "pass of its own: shapes can be compared, numbers with those of the launch cannot."
         ),
         "foot": line(
             "Every chart begins at its first sample that is not 0; all have one time scale. "

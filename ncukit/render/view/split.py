@@ -56,8 +56,8 @@ def _foot(found: Split) -> list[str]:
     if found.agreement is not None:
         off = numbers.short(found.agreement, "%")
         words.append(
-            f" Counters and samples differ by {off}: they saw different executions, so trust the order of causes "
-            "only where both agree."
+            f" Counters and samples differ by {off}: they saw different executions, so trust the order of "
+            "causes only where both agree."
             if found.agreement >= DISAGREE
             else f" Samples, counted apart, differ by {off}."
         )

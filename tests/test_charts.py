@@ -1,0 +1,262 @@
+"""Occupancy, findings and provenance on the page: what is said, what would lift it, what is unknown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ncukit.diagnose import diagnose
+from ncukit.model import Evidence, Finding, Kernel, Place, Value, Verdict
+from ncukit.model.recorded import Recorded
+from ncukit.render.cells import Cells, Tips
+from ncukit.render.panels import Panel, panels
+from ncukit.render.view import page_view
+from ncukit.render.view.findings import findings
+from ncukit.render.view.occupancy import section
+from tests.builders import kernel
+from tests.diagnoses import FILE, transpose
+
+H100: dict[str, Any] = {
+    "compute_capability": 90,
+    "max_warps_per_sm": 64,
+    "shared_mem_driver": 1024,
+    "shared_mem_config": 233_472,
+    "shared_mem_static": 0,
+    "shared_mem_dynamic": 0,
+    "achieved_occupancy_pct": 70.0,
+}
+LIMITS = {
+    "max_registers_per_sm": 65_536,
+    "max_registers_per_thread": 255,
+    "max_threads_per_block": 1024,
+    "max_blocks_per_sm": 32,
+    "max_shared_mem_per_sm": 233_472,
+    "max_shared_mem_per_block": 232_448,
+    "reserved_shared_mem": 1024,
+}
+LATENCY = Verdict("latency-bound", "occupancy", "medium", "Too few warps")
+DRAM = Verdict("memory-bound", "dram", "high", "DRAM is full")
+
+
+def on_h100(signals: dict[str, Any] | None = None, **launch: Any) -> Kernel:
+    return kernel(signals=LIMITS | (signals or {}), **{**H100, **launch})
+
+
+def shown(made: Kernel, verdict: Verdict = DRAM) -> tuple[dict[str, Any], Any]:
+    return section(Cells(made, Tips()), verdict)
+
+
+def spoken(line: list[dict[str, Any]]) -> str:
+    return "".join(
+        part["cell"]["text"] if "cell" in part else str(next(iter(part.values()))) for part in line
+    ).replace("\u202f", " ")
+
+
+def words(part: dict[str, Any]) -> str:
+    return " ".join(map(spoken, part["lift"]))
+
+
+# Occupancy
+
+
+def test_the_sentence_says_theoretical_achieved_and_what_sets_it() -> None:
+    part, _ = shown(on_h100(block_size=256, registers_per_thread=80))
+    text = spoken(part["sentence"])
+    assert (
+        text
+        == "Theoretical 37.5 % (24 of 64 warps an SM, in 3 blocks); achieved: 70.0 %. It is set by registers."
+    )
+
+
+def test_a_tie_is_named_and_that_one_alone_changes_nothing() -> None:
+    part, _ = shown(on_h100(block_size=384, registers_per_thread=168, shared_mem_dynamic=200 * 1024))
+    assert "It is set by registers and shared memory, both at once." in spoken(part["sentence"])
+    assert "relieving one of them alone changes nothing" in words(part)
+    assert [row["name"] for row in part["limits"] if row["binds"]] == ["Registers", "Shared memory"]
+
+
+def test_what_lets_one_more_block_fit_is_said_with_its_number() -> None:
+    part, _ = shown(on_h100(block_size=256, registers_per_thread=80))
+    assert "At most 64 registers a thread would let one more block fit." in words(part)
+    assert next(row["next"] for row in part["limits"] if row["name"] == "Registers") == "64"
+
+
+def test_more_occupancy_is_advised_only_where_the_verdict_names_it() -> None:
+    made = on_h100(block_size=256, registers_per_thread=80)
+    assert "need not be faster" in words(shown(made, DRAM)[0])
+    assert "worth a try" in words(shown(made, LATENCY)[0])
+
+
+def test_a_full_sm_needs_nothing() -> None:
+    part, _ = shown(on_h100(block_size=256, registers_per_thread=32))
+    assert "Every warp an SM can hold fits" in words(part)
+    assert "need not be faster" not in words(part)
+
+
+def test_a_grid_that_is_too_small_is_not_blamed_on_the_limits() -> None:
+    part, _ = shown(on_h100({"launched_warps_per_scheduler": 1.0}, block_size=256, registers_per_thread=80))
+    assert "it brings 4 warps to an SM, fewer than the 24 that fit" in words(part)
+
+
+def test_the_loss_at_run_time_is_told_from_the_limit() -> None:
+    part, _ = shown(on_h100(block_size=256, registers_per_thread=32))
+    assert "30 points of it are lost while it runs" in words(part)
+
+
+def test_a_smaller_carve_out_than_the_sm_could_have_is_said() -> None:
+    part, _ = shown(
+        on_h100(block_size=256, registers_per_thread=32, shared_mem_config=32_768, shared_mem_dynamic=20_000)
+    )
+    assert (
+        "With 228 KiB of shared memory an SM instead of the 32 KiB of this run, 8 blocks would fit"
+        in words(part)
+    )
+
+
+def test_without_device_attributes_it_is_unknown_and_says_what_is_missing() -> None:
+    part, figure = shown(kernel(block_size=256))
+    assert figure is None
+    assert part["limits"] == []
+    assert "Unknown: the registers a thread uses" in spoken(part["sentence"])
+    assert "the size of the register file" in spoken(part["sentence"])
+
+
+def test_the_figure_marks_this_launch_on_every_curve() -> None:
+    part, figure = shown(on_h100(block_size=256, registers_per_thread=80, shared_mem_dynamic=10_240))
+    marks = [trace for trace in figure["data"] if trace["mode"] == "markers"]
+    assert [(mark["x"], mark["y"]) for mark in marks] == [([80], [24]), ([256], [24]), ([10.0], [24])]
+    assert [row["axis"] for row in part["curves"]] == ["Registers", "Threads", "Shared memory"]
+    assert part["curves"][0] == {
+        "axis": "Registers", "here": "24 at 80", "better": "32 at 64", "worse": "16 at 81", "note": "",
+    }  # fmt: skip
+    assert "here, next more at 32 at 64" in part["label"]
+
+
+def test_the_curve_drawn_is_the_curve_computed() -> None:
+    made = on_h100(block_size=256, registers_per_thread=80)
+    _, figure = shown(made)
+    line = figure["data"][0]
+    steps = dict(zip(line["x"], line["y"], strict=True))
+    assert (steps[16], steps[81]) == (64, 16)
+    assert line["line"]["shape"] == "hv"
+
+
+# Panels
+
+
+PANEL = Panel("Hits", [0.0, 1.0, 2.5], [1.0, 3.0, 2.0], ["a", "b<", "c"], (0.0, 2.5), 4.0, "x <&>")
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_panels_do_not_overlap_wide_or_slim(count: int) -> None:
+    figure = panels([PANEL] * count, columns=3, height=100)
+    assert figure is not None
+    for axes in (figure["layout"], figure["slim"]):
+        boxes = [
+            (*axes[f"xaxis{n or ''}"]["domain"], *axes[f"yaxis{n or ''}"]["domain"])
+            for n in [0, *range(2, count + 1)]
+        ]
+        for i, (x0, x1, y0, y1) in enumerate(boxes):
+            assert 0 <= x0 < x1 <= 1
+            assert 0 <= y0 < y1 <= 1
+            for a0, a1, b0, b1 in boxes[i + 1 :]:
+                assert x1 <= a0 or a1 <= x0 or y1 <= b0 or b1 <= y0
+    assert figure["slim"]["height"] >= figure["layout"]["height"]
+
+
+def test_words_of_a_panel_are_text_never_markup_and_plain_data() -> None:
+    figure = panels([PANEL], columns=3, height=100)
+    assert figure is not None
+    text = json.dumps(figure)
+    assert "b<" not in text
+    assert "x &lt;&amp;&gt;" in text
+    assert panels([], columns=3, height=100) is None
+
+
+# Findings
+
+FOUND = Finding(
+    "uncoalesced", "memory", "Loads are uncoalesced", "high",
+    detail="18 sectors a request.", advice="Let neighbouring threads load neighbouring words.",
+    metrics={"x": Value("global_load_sectors_per_request", 18.0, "sector/request", "derived")},
+    gain_pct=40.0, gain_kind="local", formula="the excess sectors over all sectors",
+    against=(Evidence("l1_hit_rate_pct", 12.0, "%", "of them hit L1: the excess goes on to L2"),),
+    watch="`global_load_sectors_per_request` falls to 4", disproved_if="it falls and the clean time does not",
+    places=(Place("a.cu:12", 0x40, "  x = in[i * n];", 8000, "sector", 91.0, "the load itself"),),
+)  # fmt: skip
+
+
+def test_a_finding_shows_all_that_is_needed_to_test_it() -> None:
+    made = replace(transpose(), findings=(FOUND,), skipped=())
+    (row,) = findings(Cells(made.kernel, Tips()), made)["rows"]
+    told = {r["name"]: spoken(r["text"]) for r in row["rows"]}
+    assert told == {
+        "Try": "Let neighbouring threads load neighbouring words.",
+        "Watch": "global_load_sectors_per_request falls to 4",
+        "Disproved if": "it falls and the clean time does not",
+        "Gain": "Of one unit's work (local): the excess sectors over all sectors.",
+    }
+    assert spoken(row["against"][0]["text"]) == "of them hit L1: the excess goes on to L2"
+    assert spoken(row["places"][0]) == "a.cu:12 x = in[i * n]; 8,000 sector, 91.0 % of all. the load itself"
+    assert (row["global"], row["local"]) == (None, "≈\u202f40.0\u202f%")
+
+
+def test_every_finding_of_the_rules_says_how_to_test_it() -> None:
+    made = diagnose(
+        kernel(
+            kernel_duration=1e-3, grid_size=4, block_size=32, sm_count=108, waves_per_sm=0.01,
+            dram_throughput_pct=3.0, memory_throughput_pct=4.0, sm_throughput_pct=5.0, sm_active_pct=4.0,
+            warps_issued_per_scheduler=0.05,
+        )
+    )  # fmt: skip
+    rows = findings(Cells(made.kernel, Tips()), made)["rows"]
+    assert rows
+    for row in rows:
+        assert {"Try", "Watch", "Disproved if"} <= {r["name"] for r in row["rows"]}, row["id"]
+
+
+# Provenance
+
+COMMAND = "/opt/nv/ncu --clock-control none --set full -o /home/someone/out.ncu-rep ./app --in=/data/x"
+MADE = Recorded("2024.1.1", "560.35.03", "12.6", COMMAND, "none", "all")
+
+
+def rows_of(made: Recorded) -> dict[str, str]:
+    page = page_view(replace(FILE, made=made), [transpose()], generated="now")
+    return {row["name"]: spoken(row["text"]) for row in page["provenance"]}
+
+
+def facts_of(made: Recorded) -> dict[str, tuple[str, str]]:
+    page = page_view(replace(FILE, made=made), [transpose()], generated="now")
+    return {f["name"]: (f["word"], spoken(f["text"])) for f in page["kernel"]["quality"]["facts"]}
+
+
+def test_what_the_report_says_about_its_making_is_on_the_page_with_its_source() -> None:
+    rows = rows_of(MADE)
+    assert rows["Profiled with"].startswith("ncu --clock-control none --set full -o out.ncu-rep app --in=x")
+    assert rows["Versions"].startswith("ncu 2024.1.1, CUDA 12.6, driver 560.35.03, from the report.")
+    assert rows["Clock control"].startswith(
+        "none, by --clock-control of ncu’s command line: clocks were left"
+    )
+    assert rows["Cache control"].startswith(
+        "all, ncu’s default, as its command line names none: all caches were"
+    )
+    assert "/home" not in " ".join(rows.values())
+
+
+def test_what_is_not_recorded_is_said_to_be_so() -> None:
+    rows = rows_of(Recorded())
+    assert rows["Profiled with"] == "The command line is not in the report."
+    assert "ncu, CUDA, driver: not recorded in the report." in rows["Versions"]
+    assert rows["Clock control"].startswith("Not recorded in the report")
+    assert "ncu, CUDA: not recorded" in rows_of(Recorded(driver="1.2"))["Versions"]
+
+
+def test_unlocked_clocks_and_warm_caches_are_cautions() -> None:
+    assert facts_of(MADE)["Clocks"][0] == "! unlocked"
+    assert facts_of(MADE)["Caches"][0] == "✓ cold"
+    assert facts_of(replace(MADE, cache_control="none"))["Caches"][0] == "! warm"
+    assert facts_of(Recorded())["Caches"][0] == "– not recorded"
