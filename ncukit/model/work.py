@@ -141,13 +141,19 @@ class Estimate:
 
     @property
     def compute_seconds(self) -> float | None:
-        """Time of the arithmetic at peak [s]: pipes overlap, so that of the longest; 0 without FLOPs."""
-        times = [
-            flop / peak if (peak := self.peaks[precision].number) else None
-            for precision, flop in self.model.flop.items()
-        ]
-        known = [time for time in times if time is not None]
-        return max(known, default=0.0) if len(known) == len(times) else None
+        """Time of the arithmetic at peak [s]: pipes overlap, so that of the longest; 0 without FLOPs.
+
+        Precisions that share one peak (values of one id) add up.
+        """
+        work: dict[str, float] = {}
+        rates: dict[str, float] = {}
+        for precision, flop in self.model.flop.items():
+            peak = self.peaks[precision]
+            if not peak.number:
+                return None
+            work[peak.id] = work.get(peak.id, 0.0) + flop
+            rates[peak.id] = peak.number
+        return max((flop / rates[id] for id, flop in work.items()), default=0.0)
 
     @property
     def memory_seconds(self) -> float | None:

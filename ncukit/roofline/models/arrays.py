@@ -109,7 +109,7 @@ def reduction(
     *,
     rows: Annotated[int, "sums, each of its own elements"] = 1,
 ) -> WorkModel:
-    """Return the model of ``rows`` sums over ``n`` elements each.
+    """Return the model of one sum, or several, over ``n`` elements each.
 
     n - 1 FLOP a sum in any order; all elements are read, one a sum is written.
 
@@ -139,7 +139,7 @@ def embedding(
     distinct: Annotated[int | None, "different rows among them (all)"] = None,
     index: Annotated[str, "type of an index"] = "int64",
 ) -> WorkModel:
-    """Return the model of a gather: ``lookups`` rows of a table, one after the other in the result.
+    """Return the model of a gather: rows of a table, one after the other in the result.
 
     No FLOP; each of the ``distinct`` rows and each index is read once, ``lookups`` rows are written (Naumov
     et al.: Deep Learning Recommendation Model, 2019, without pooling).

@@ -28,9 +28,9 @@ def estimate(
 ) -> Estimate:
     """Return bound and time floor of ``model``, and whether ``seconds`` [s], else those of ``kernel``, fit.
 
-    ``peak`` [FLOP/s], alone or by precision, and ``bandwidth`` [byte/s] come first, then the peaks that the
-    report of ``kernel`` holds, then the data sheet of ``gpu``, a marked estimate.  A peak that none of them
-    knows stays unknown, with the reason: no bound rather than a wrong one.
+    ``peak`` [FLOP/s], one for all work or by precision, and ``bandwidth`` [byte/s] come first, then the peaks
+    that the report of ``kernel`` holds, then the data sheet of ``gpu``, a marked estimate.  A peak that none
+    of them knows stays unknown, with the reason: no bound rather than a wrong one.
 
     Raises:
         UsageError: a rate or the time is not positive.
@@ -42,7 +42,8 @@ def estimate(
     >>> estimate(gemm(64, 32, 128, "fp16"), gpu="H100").bound is None  # SXM, PCIe or NVL
     True
     """
-    given = peak if isinstance(peak, Mapping) else {} if peak is None else dict.fromkeys(model.flop, peak)
+    one = peak if peak is not None and not isinstance(peak, Mapping) else None
+    given = peak if isinstance(peak, Mapping) else {} if one is None else {"all work": one}
     for name, value in {
         **{f"peak of {p}": v for p, v in given.items()},
         "bandwidth": bandwidth,
@@ -52,6 +53,8 @@ def estimate(
             raise UsageError(f"the {name} is {value:g}", "give FLOP/s, byte/s and seconds above 0")
     found = None if gpu is None else _data_sheet(gpu)
     peaks = {p: _peak(p, given.get(p), kernel, found) for p in model.flop}
+    if one is not None:
+        peaks = dict.fromkeys(model.flop, Value("peak_flop_rate", one, "FLOP/s", "exact", (GIVEN,)))
     measured = kernel.number("kernel_duration") if kernel is not None else None
     return Estimate(
         model,

@@ -16,7 +16,7 @@ def all_reduce(
     ranks: Annotated[int, "GPUs"],
     dtype: DType = "fp16",
 ) -> WorkModel:
-    """Return the model of a sum over ``ranks`` vectors of ``n`` elements that all ranks get, for one rank.
+    """Return the model of a sum of one vector a rank, which every rank gets; counted for one rank.
 
     Each rank sends, and at the same time receives, 2 (p - 1) / p x n elements: the least that any exchange
     between p ranks can do (Patarasu, Yuan: Bandwidth Optimal All-reduce Algorithms, 2009), which a ring does,

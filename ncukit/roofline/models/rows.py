@@ -14,7 +14,7 @@ PASSES = "a row stays on the chip between its passes"
 
 
 def softmax(rows: Rows, columns: Columns, dtype: DType = "fp32") -> WorkModel:
-    """Return the model of a softmax over each of ``rows`` rows.
+    """Return the model of a softmax of each row.
 
     3 FLOP an element, less one a row: subtract the maximum, sum, divide.  One read and one write an
     element, which needs the row on the chip; otherwise 3 or 4 accesses (Milakov, Gimelshein: Online
@@ -49,7 +49,7 @@ def layer_norm(
     affine: Annotated[bool, "multiply by a weight and add a bias (rms: a weight alone), read once"] = True,
     rms: Annotated[bool, "divide by the root mean square, without a mean"] = False,
 ) -> WorkModel:
-    """Return the model of a layer normalisation over each of ``rows`` rows of d elements.
+    """Return the model of a layer normalisation of each row of d elements.
 
     5 d + 1 FLOP a row: mean d, differences d, their mean square 2 d, epsilon 1, scaling d; 2 d more with
     weight and bias (Ba, Kiros, Hinton: Layer Normalization, 2016).  ``rms``: 3 d + 1, d more with a weight

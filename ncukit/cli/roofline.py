@@ -1,0 +1,292 @@
+"""``ncukit roofline``: the analytic bound of a computation from its shapes; each model is a command."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ncukit.cli.options import Force, chosen, open_report
+from ncukit.cli.output import color, encoding, printable, width
+from ncukit.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncukit.model import Kernel
+
+_PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+
+
+def rate(text: str | float) -> float:
+    """Return a number such as 200e12 or 200T.
+
+    >>> rate("200T"), rate("3.35e12")
+    (200000000000000.0, 3350000000000.0)
+    """
+    digits = str(text)
+    factor = _PREFIXES.get(digits[-1:], 1.0)
+    try:
+        return float(digits[:-1] if factor != 1 else digits) * factor
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number: write 200e12 or 200T") from None
+
+
+def whole(text: str | int) -> int:
+    """Return a whole number, also one written as 1e6.
+
+    >>> whole("4096"), whole("1e6")
+    (4096, 1000000)
+    """
+    try:
+        return int(text) if str(text).lstrip("+-").isdecimal() else _integral(float(text))
+    except (ValueError, OverflowError):
+        pass
+    raise typer.BadParameter(f"{text!r} is no whole number")
+
+
+def _integral(number: float) -> int:
+    if number != int(number):
+        raise ValueError
+    return int(number)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout (schema ncukit.roofline/1).")]
+SHARED: dict[str, tuple[Any, Any]] = {
+    "peak": (
+        Annotated[
+            float | None,
+            typer.Option("--peak", parser=rate, metavar="FLOP/S", help="Peak rate: 200e12, or 200T."),
+        ],
+        None,
+    ),
+    "bandwidth": (
+        Annotated[
+            float | None,
+            typer.Option("--bandwidth", parser=rate, metavar="BYTE/S", help="Memory bandwidth: 3e12, or 3T."),
+        ],
+        None,
+    ),
+    "gpu": (
+        Annotated[
+            str | None,
+            typer.Option(metavar="NAME", help="Product whose data sheet gives what is not given: h100-sxm."),
+        ],
+        None,
+    ),
+    "seconds": (
+        Annotated[
+            float | None, typer.Option("--seconds", metavar="S", help="A measured time, to be checked.")
+        ],
+        None,
+    ),
+    "report": (
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="FILE", help="A report: its launch is held against the model, at its peaks."
+            ),
+        ],
+        None,
+    ),
+    "launch": (
+        Annotated[
+            int | None,
+            typer.Option("--launch", "-l", min=1, metavar="N", help="Launch N (from 1) of the report."),
+        ],
+        None,
+    ),
+    "kernel": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--kernel", "-k", metavar="NAME", help="The launch whose kernel's name contains NAME."
+            ),
+        ],
+        None,
+    ),
+    "json": (Json, False),
+    "output": (
+        Annotated[
+            Path | None,
+            typer.Option("--output", "-o", metavar="PAGE.html", help="Write a page with the roofline."),
+        ],
+        None,
+    ),
+    "force": (Force, False),
+}
+"""Options that every model has: name -> annotation and default."""
+
+
+class _Models(MutableMapping[str, Any]):
+    """The commands of the models: made from the signature of each when one is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        from ncukit.roofline.models.signatures import named
+
+        model = named(name)
+        if model not in self._made:
+            self._made[model] = _command(model)
+        return self._made[model]
+
+    def __iter__(self) -> Iterator[str]:
+        from ncukit.roofline.models.signatures import MODELS
+
+        return (name.replace("_", "-") for name in MODELS)
+
+    def __len__(self) -> int:
+        from ncukit.roofline.models.signatures import MODELS
+
+        return len(MODELS)
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+
+class Models(TyperGroup):
+    """The command ``roofline``, whose commands are the analytic models."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Models()
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    models = typer.Typer(
+        cls=Models, invoke_without_command=True, subcommand_metavar="MODEL [OPTIONS]", rich_markup_mode=None
+    )
+    models.callback()(roofline)
+    app.add_typer(models, name="roofline")
+
+
+def roofline(
+    context: typer.Context,
+    json: Annotated[
+        bool, typer.Option("--json", help="List the models and their parameters as JSON.")
+    ] = False,
+) -> None:
+    """Give the roofline bound of a computation from its shapes, with or without a report beside it.
+
+    \b
+    ncukit roofline                                   the models
+    ncukit roofline gemm --m 8192 --n 8192 --k 8192 --dtype bf16 --gpu h100-sxm
+    ncukit roofline gemm --m 64 --n 32 --k 128 --dtype fp16 --peak 200e12 --bandwidth 3e12 --json
+    ncukit roofline softmax --rows 8192 --columns 4096 --report softmax.ncu-rep --launch 2
+    ncukit roofline point --flops 2e12 --bytes 1e12 --seconds 0.020 --peak 200T --bandwidth 3T
+
+    A model counts FLOPs (2 a multiply-add) and compulsory bytes (each input read once, each output written
+    once).  Peaks come from --peak and --bandwidth, then from the report, then from the data sheet of --gpu,
+    as a marked estimate; what none of them knows leaves the bound unknown.
+    """  # fmt: skip
+    if context.invoked_subcommand is not None:
+        return
+    if json:
+        from ncukit.render.model.json import models_text as as_json
+
+        print(as_json())
+        return
+    from ncukit.render.model.text import models_text
+
+    print(models_text(encoding=encoding(), width=width()))
+
+
+def _command(model: str) -> Any:
+    """Return the command of ``model``: its parameters and those that every model has, as options."""
+    from ncukit.render.model.shown import explained
+    from ncukit.roofline.models.signatures import EXAMPLES, parameters
+
+    def run(**values: Any) -> None:
+        _run(model, {p.name: values.pop(p.name) for p in parameters(model)}, **values)
+
+    options = {p.name: _option(p) for p in parameters(model)} | SHARED
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    made = [inspect.Parameter(n, keyword, annotation=a, default=d) for n, (a, d) in options.items()]
+    run.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
+    run.__annotations__ = {name: annotation for name, (annotation, _) in options.items()}
+    example = " ".join(f"--{n.replace('_', '-')} {v}" for n, v in EXAMPLES[model].items() if v is not True)
+    flags = "".join(f" --{n.replace('_', '-')}" for n, v in EXAMPLES[model].items() if v is True)
+    name = model.replace("_", "-")
+    help = "\n\n".join([*explained(model), f"\b\nncukit roofline {name} {example}{flags}"])
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, help=help)(run)
+    return typer.main.get_command(app)
+
+
+def _option(parameter: Any) -> tuple[Any, Any]:
+    """Return annotation and default of the option of one parameter; what is missing is told all at once."""
+    flag = f"--{parameter.name.replace('_', '-')}"
+    if parameter.type is bool:
+        names = f"{flag}/--no-{flag[2:]}"
+        return Annotated[bool, typer.Option(names, help=f"{parameter.meaning}.")], parameter.default
+    parser = {int: whole, float: rate}.get(parameter.type)
+    metavar = {int: "N", float: "X"}.get(parameter.type, "NAME")
+    need = " [required]" if parameter.required else ""
+    option = typer.Option(flag, parser=parser, metavar=metavar, help=f"{parameter.meaning}{need}.")
+    return Annotated[parameter.type | None, option], parameter.default
+
+
+def _run(
+    model: str,
+    arguments: dict[str, Any],
+    *,
+    peak: float | None,
+    bandwidth: float | None,
+    gpu: str | None,
+    seconds: float | None,
+    report: str | None,
+    launch: int | None,
+    kernel: str | None,
+    json: bool,
+    output: Path | None,
+    force: bool,
+) -> None:
+    from ncukit.render.model.shown import Shown
+    from ncukit.roofline.models.estimate import GIVEN, estimate
+    from ncukit.roofline.models.signatures import make, parameters
+
+    if lacking := [p for p in parameters(model) if p.required and arguments[p.name] is None]:
+        flags = [f"--{p.name.replace('_', '-')}" for p in lacking]
+        words = "; ".join(f"{flag}: {p.meaning}" for flag, p in zip(flags, lacking, strict=True))
+        raise UsageError(f"{model.replace('_', '-')} needs {', '.join(flags)}", words)
+    measured = None if report is None else _launch(report, launch, kernel)
+    if report is None and (launch or kernel):
+        raise UsageError("--launch and --kernel choose from a report, and there is none", "add --report FILE")
+    found = estimate(
+        make(model, arguments), peak=peak, bandwidth=bandwidth, gpu=gpu, seconds=seconds, kernel=measured
+    )
+    timed = GIVEN if seconds is not None else "profiled launch, no benchmark" if found.seconds else ""
+    shown = Shown(model, arguments, found, measured, timed)
+    if output is not None:
+        from ncukit.render.model.page import write_estimate
+
+        command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
+        print(printable(str(write_estimate(output, shown, force=force, command=command))), file=sys.stderr)
+    if json:
+        from ncukit.render.model.json import estimate_text as as_json
+
+        print(as_json(shown))
+    elif output is None:
+        from ncukit.render.model.text import estimate_text
+
+        print(estimate_text(shown, color=color(), encoding=encoding(), width=width()))
+
+
+def _launch(file: str, launch: int | None, name: str | None) -> Kernel:
+    """Return the one launch of a report that the options choose."""
+    found = list(chosen(open_report(file).kernels(), [launch] if launch else None, name))
+    if not found:
+        raise UsageError(f"{file} holds no launch", "profile again with a filter that matches")
+    if len(found) > 1:
+        names = ", ".join(dict.fromkeys(k.name for k in found[:8]))
+        raise UsageError(f"{len(found)} launches could be meant: {names}", "choose one with --launch N")
+    return found[0]

@@ -1,0 +1,1 @@
+"""Analytic models and their bounds, shown: text, JSON, one page."""

@@ -1,0 +1,169 @@
+"""An estimate as one page: the roofline with its point, the numbers, what was counted and what was not."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ncukit import __version__
+from ncukit.model.work import SUSPECTS, Estimate
+from ncukit.render import numbers
+from ncukit.render.figures import Ceiling, Figure, Mark, roofline
+from ncukit.render.html import write_page
+from ncukit.render.line import code, line
+from ncukit.render.model.shown import Shown, origin, peaks, precision, side
+from ncukit.render.model.text import NAMES
+from ncukit.render.words import PRECISIONS, cleaned, shorten
+from ncukit.roofline import attainable
+
+FOOTER = (
+    "A bound from shapes alone: a kernel that is faster breaks one of the assumptions listed here; most are "
+    "slower. Profiled durations are not benchmarks."
+)
+FIGURE = "model-roof"
+
+
+def write_estimate(path: Path, shown: Shown, *, force: bool = False, command: str = "") -> Path:
+    """Write the page of an estimate to ``path`` and return it.
+
+    Raises:
+        UsageError: the file exists and ``force`` is not set, or it cannot be written.
+    """
+    generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    return write_page(path, page_view(shown, generated=generated, command=command), force=force)
+
+
+def page_view(shown: Shown, *, generated: str, command: str = "") -> dict[str, Any]:
+    """Return the view of an estimate's page."""
+    estimate, model = shown.estimate, shown.estimate.model
+    figure = _figure(estimate)
+    made: list[Any] = [code(command), ", "] if command else []
+    view: dict[str, Any] = {
+        "kind": "model",
+        "title": f"{model.name}: analytic bound, ncukit",
+        "brand": "analytic bound",
+        "heading": {"name": model.name, "range": model.dtype},
+        "facts": [{"name": name, "text": line(text)} for name, text in _facts(estimate)],
+        "contents": [{"to": "bound", "text": "Bound"}, {"to": "counted", "text": "What was counted"}],
+        "synthetic": [],
+        "warnings": [],
+        "figure": FIGURE if figure else "",
+        "label": _label(estimate),
+        "sentence": line(side(estimate) or "The bound is unknown."),
+        "rows": _rows(shown),
+        "suspects": [{"name": key, "text": line(SUSPECTS[key][1])} for key in estimate.suspects],
+        "missing": [line(text) for text in estimate.missing],
+        "launch": _launch(shown),
+        "notes": [line(text) for text in model.notes],
+        "assumptions": [line(text) for text in model.assumptions],
+        "provenance": [{"name": "This page", "text": line(*made, f"{generated} by ncukit {__version__}.")}],
+        "footer": FOOTER,
+        "figures": {FIGURE: figure} if figure else {},
+        "tips": {"names": [], "words": [""], "cat": {}, "k": {}},
+    }
+    if shown.kernel is not None:
+        view["contents"].insert(1, {"to": "measured", "text": "Measured"})
+    result: dict[str, Any] = cleaned(view)
+    return result
+
+
+def _facts(estimate: Estimate) -> list[tuple[str, str]]:
+    model = estimate.model
+    facts = [
+        ("Work", numbers.short(model.total_flop, "FLOP")),
+        ("Compulsory bytes", numbers.short(model.bytes, "byte")),
+        ("Intensity", f"{numbers.significant(model.intensity)} FLOP/B"),
+    ]
+    if estimate.bound is not None:
+        facts.append(("Bound", numbers.short(estimate.bound, "FLOP/s")))
+    if estimate.floor is not None:
+        facts.append(("Time floor", numbers.short(estimate.floor.seconds, "s")))
+    return facts
+
+
+def _rows(shown: Shown) -> list[dict[str, str]]:
+    """Return the table that holds every number of the figure."""
+    estimate, model = shown.estimate, shown.estimate.model
+    rows = [("Work", numbers.short(f, "FLOP"), precision(p)) for p, f in model.flop.items()]
+    for what, moved in (("read", model.read), ("written", model.written)):
+        rows.append(("Bytes", numbers.short(moved, "byte"), what))
+    for name, value in peaks(estimate):
+        rows.append(("Peak", numbers.short(value.number, value.unit), f"{name}, {origin(value)}"))
+    bandwidth = estimate.bandwidth
+    rows.append(("Bandwidth", numbers.short(bandwidth.number, "byte/s"), origin(bandwidth)))
+    if estimate.ridge is not None:
+        rows.append(("Ridge", f"{numbers.significant(estimate.ridge)} FLOP/B", "peak / bandwidth"))
+    if estimate.bound is not None:
+        rows.append(("Bound", numbers.short(estimate.bound, "FLOP/s"), "min(peak, intensity × bandwidth)"))
+    if estimate.memory_seconds is not None:
+        rows.append(("Time of the traffic", numbers.short(estimate.memory_seconds, "s"), "bytes / bandwidth"))
+    if estimate.compute_seconds is not None:
+        rows.append(("Time of the arithmetic", numbers.short(estimate.compute_seconds, "s"), "work / peak"))
+    if estimate.seconds is not None:
+        rows.append(("Time", numbers.short(estimate.seconds, "s"), shown.timed))
+        rows.append(("Achieved", numbers.short(estimate.achieved, "FLOP/s"), "work of the model / time"))
+        word = {True: "yes", False: "no", None: "unknown"}[estimate.consistent]
+        rows.append(("Consistent", word, "whether the time is at least the floor"))
+    return [{"name": name, "value": value, "text": text} for name, value, text in rows]
+
+
+def _launch(shown: Shown) -> dict[str, Any] | None:
+    kernel = shown.kernel
+    if kernel is None:
+        return None
+    signs = {True: ("✓", "ok"), False: ("!", "warn"), None: ("–", "no")}
+    return {
+        "name": shorten(kernel.name, 60),
+        "where": f"launch {kernel.index + 1} of {Path(kernel.file).name}, {kernel.gpu or 'unknown GPU'}",
+        "ratios": [
+            {
+                "name": NAMES.get(r.measured.id, r.measured.id).strip(),
+                "measured": numbers.short(r.measured.number, r.measured.unit),
+                "modelled": numbers.short(r.modelled, r.measured.unit),
+                "ratio": numbers.MISSING if r.ratio is None else numbers.significant(r.ratio),
+                "text": r.above if r.measured.number is not None else r.measured.reason or "unknown",
+            }
+            for r in shown.estimate.ratios
+        ],
+        "checks": [
+            {"sign": signs[check.ok][0], "status": signs[check.ok][1], "text": line(check.message)}
+            for check in shown.estimate.checks
+        ],
+    }
+
+
+def _label(estimate: Estimate) -> str:
+    bound = estimate.bound
+    what = f"bound {numbers.short(bound, 'FLOP/s')}" if bound else "bound unknown"
+    return f"Roofline: intensity {numbers.significant(estimate.model.intensity)} FLOP per byte, {what}."
+
+
+def _figure(estimate: Estimate) -> Figure | None:
+    """Return the roofline with one point a precision: at its achieved rate, without a time at its bound."""
+    bandwidth = estimate.bandwidth.number
+    if not bandwidth or not estimate.model.flop:
+        return None
+    level = "link" if estimate.model.memory == "link" else "DRAM"
+    rate = numbers.short(bandwidth, "byte/s")
+    estimated = estimate.bandwidth.quality == "estimate"
+    roofs = [Ceiling("bandwidth", "dram", level, bandwidth, f"{level} {rate}", level, dashed=estimated)]
+    marks = []
+    for name, flop in estimate.model.flop.items():
+        peak = estimate.peaks[name].number
+        if peak is None:
+            continue
+        word, color = PRECISIONS.get(name, (name, "--ink"))
+        text = f"{word} {numbers.short(peak, 'FLOP/s')}"
+        dashed = estimate.peaks[name].quality == "estimate"
+        roofs.append(Ceiling("compute", name, word, peak, text, word, color, dashed))
+        x = flop / estimate.model.bytes
+        bound = attainable(x, peak, bandwidth)
+        y = flop / estimate.seconds if estimate.seconds else bound
+        hover = f"{word}: {numbers.significant(x)} FLOP/B, bound {numbers.short(bound, 'FLOP/s')}"
+        share = f"{numbers.short(100 * y / bound, '%')} of its bound" if estimate.seconds else ""
+        hollow = estimate.seconds is None
+        marks.append(
+            Mark(name, name, "dram", x, y, bound, color, word, hover, hollow, name=word, share=share)
+        )
+    return roofline(marks, roofs, unit="FLOP")

@@ -1,0 +1,76 @@
+"""What text, JSON and page say alike of an estimate: the call, the launch beside it, the words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ncukit.model import Kernel, Value
+from ncukit.model.work import Estimate
+from ncukit.render import numbers
+from ncukit.render.words import PRECISIONS
+from ncukit.roofline.models.estimate import GIVEN
+from ncukit.roofline.models.signatures import MODELS
+
+_BACKTICKS = re.compile(r"``?")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An estimate, how it was asked for, and the launch that it stands beside, if any."""
+
+    model: str
+    parameters: Mapping[str, Any]
+    estimate: Estimate
+    kernel: Kernel | None = None
+    timed: str = ""
+    """Where the measured time comes from: "given", or "profiled launch"."""
+
+
+def explained(model: str) -> list[str]:
+    """Return the paragraphs of a model's documentation: what it models, then the formula and its source.
+
+    >>> explained("transpose")[0]
+    'an out-of-place transpose of m x n elements.'
+    """
+    text = (MODELS[model].__doc__ or "").split("Raises:")[0]
+    paragraphs = [" ".join(part.split()) for part in _BACKTICKS.sub("", text).split("\n\n") if part.strip()]
+    return [paragraphs[0].removeprefix("Return the model of "), *paragraphs[1:]]
+
+
+def precision(name: str) -> str:
+    """Return a precision in words: "FP16 tensor"."""
+    return PRECISIONS.get(name, (name, ""))[0]
+
+
+def peaks(estimate: Estimate) -> list[tuple[str, Value]]:
+    """Return each peak once, with the precisions that it holds for."""
+    found: dict[str, tuple[list[str], Value]] = {}
+    for name, value in estimate.peaks.items():
+        found.setdefault(value.id, ([], value))[0].append(precision(name))
+    return [(" and ".join(names), value) for names, value in found.values()]
+
+
+def origin(value: Value) -> str:
+    """Return where a peak comes from: "given", "estimate: NVIDIA H100 data sheet", "report"."""
+    if not value.known:
+        return value.reason or "unknown"
+    if value.sources == (GIVEN,):
+        return GIVEN
+    if value.sources and value.quality == "estimate" and value.reason:
+        return f"estimate: {value.sources[0]}; {value.reason}"
+    return f"of the report{', an estimate' if value.quality == 'estimate' else ''}"
+
+
+def side(estimate: Estimate) -> str:
+    """Return which side of the ridge the model is on, and by how much, in words."""
+    floor = estimate.floor
+    if floor is None:
+        return ""
+    times = sorted((floor.compute_seconds, floor.memory_seconds))
+    what = "traffic" if floor.side == "memory-bound" else "arithmetic"
+    if not times[0] or floor.side == "balanced":
+        return floor.side
+    return f"{floor.side}: the {what} takes {numbers.significant(times[1] / times[0])} times as long"
