@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import difflib
+import itertools
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,11 @@ from tests.conftest import tool
 Judged = dict[Path, list[Diagnosis]]
 AGREEMENT = 0.95
 """Share of the labels in whose acceptable answers ours must be."""
+
+FINDINGS = 0.95
+"""Share of the findings that the labels expect and that must be among ours (224 of 232 are)."""
+
+EXPECTED = Path(__file__).with_name("expected_findings.toml")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +80,51 @@ def test_the_expert_would_accept_nearly_all(judged: Judged, labels: list[dict[st
         if not called(found) & set(label["acceptable"].split("|"))
     ]
     assert len(other) <= (1 - AGREEMENT) * len(rows), other
+
+
+def clauses(label: dict[str, str]) -> list[str]:
+    return [clause.strip() for clause in label["findings_expected"].split(";") if clause.strip()]
+
+
+def place(label: dict[str, str]) -> str:
+    return f"{Path(label['file']).stem}/{label['index']}"
+
+
+def says(diagnosis: Diagnosis) -> dict[str, str]:
+    """Return what each rule says of a launch, and the verdict, with plain spaces."""
+    said = {finding.id: f"{finding.title} {finding.detail}" for finding in diagnosis.findings}
+    said["verdict"] = " ".join((diagnosis.verdict.claim, *diagnosis.verdict.missing))
+    return {id: text.replace("\u202f", " ") for id, text in said.items()}
+
+
+def unmet(entry: str, said: dict[str, str]) -> list[str]:
+    """Return the parts of a clause's entry that are not said: "rule: expression", joined by " & "."""
+    parts = [part.partition(": ") for part in entry.split(" & ")]
+    return [f"{id}: {words}" for id, _, words in parts if not re.search(words, said.get(id, ""))]
+
+
+def test_every_label_says_where_its_findings_are(labels: list[dict[str, str]]):
+    expected = tomllib.loads(EXPECTED.read_text(encoding="utf-8"))
+    assert {place(label): len(clauses(label)) for label in labels} == {
+        key: len(entries) for key, entries in expected.items()
+    }
+
+
+def test_nearly_all_findings_that_an_expert_expects_are_ours(judged: Judged, labels: list[dict[str, str]]):
+    expected = tomllib.loads(EXPECTED.read_text(encoding="utf-8"))
+    paths = {path.name: path for path in judged}
+    missed, wrong, total = 0, {}, 0
+    for label in labels:
+        path, index, entries = paths[label["file"]], int(label["index"]), expected[place(label)]
+        said = says(judged[path][index])
+        claimed = [entry for entry in entries if not entry.startswith("missed: ")]
+        if any(unmet(entry, said) for entry in claimed):  # some findings need the instructions
+            said = says(next(itertools.islice(verdicts.judge(path, code=True), index, None)))
+        wrong |= {f"{place(label)} {part}": said for entry in claimed for part in unmet(entry, said)}
+        missed += len(entries) - len(claimed)
+        total += len(entries)
+    assert not wrong, wrong
+    assert missed <= (1 - FINDINGS) * total
 
 
 def test_the_committed_table_is_current(judged: Judged):

@@ -24,6 +24,9 @@ LOCAL = re.compile(r"^(LDL|STL)\b")
 STACK = re.compile(r"\[R1(\+-?0x[0-9a-f]+)?\]")
 """An address that is known when the code is compiled."""
 
+ARGUMENTS = 10
+"""Local accesses that one call of a function may need for what it is given and gives back."""
+
 MOSTLY = 80.0
 """[%] of the local accesses from which their kind is told by how they are addressed."""
 
@@ -85,10 +88,14 @@ def local_memory(k: View) -> Found | None:
             "not help.",
         )
     elif (fixed := _fixed(k)) is not None and fixed >= MOSTLY:
-        possible = "register spills, or arguments that a called function takes by address"
+        likely = (
+            "register spills, or arguments of called functions"
+            if _calls(k)
+            else "most likely register spills"
+        )
+        near = f" at {registers:.0f} registers a thread" if registers is not None else ""
         kind, advice = (
-            f"{short(fixed, '%')} of it at fixed offsets from the stack pointer: "
-            f"{possible if _calls(k) else 'most likely register spills'}",
+            f"{short(fixed, '%')} of it at fixed offsets from the stack pointer: {likely}{near}",
             "Look for spill stores in `ptxas -v`; allow more registers (launch bounds, -maxrregcount) or "
             "keep fewer values alive.",
         )
@@ -134,7 +141,10 @@ def _fixed(k: View) -> float | None:
 
 
 def _calls(k: View) -> bool:
-    return k.source is not None and any(row.opcode.startswith("CALL") for row in k.source.rows)
+    """Return whether functions are called so often that the local accesses can be what they are given."""
+    rows = () if k.source is None else k.source.rows
+    calls = sum(row.cost.instructions or 0 for row in rows if row.opcode.startswith("CALL"))
+    return calls * ARGUMENTS >= sum(row.cost.instructions or 0 for row in rows if LOCAL.match(row.opcode))
 
 
 def _counted(k: View, instructions: float, share: float | None) -> str:

@@ -87,15 +87,33 @@ def which_bytes(k: View) -> Found | None:
     )
 
 
-@rule("dram-direction", family="memory", needs=("dram_write_share_pct",))
+@rule("dram-direction", family="memory", needs=(("dram_write_share_pct", "global_load_opcode_inst"),))
 def dram_direction(k: View) -> Found | None:
     """DRAM traffic goes one way."""
-    writes = k["dram_write_share_pct"]
-    if k.share("dram") < QUIET or 100 - ONE_WAY < writes < ONE_WAY:
+    writes = k.get("dram_write_share_pct")
+    if k.share("dram") < QUIET:
+        return None
+    if writes is None:
+        return _by_opcode(k)
+    if 100 - ONE_WAY < writes < ONE_WAY:
         return None
     which = f"{short(writes, '%')} writes" if writes >= ONE_WAY else f"{short(100 - writes, '%')} reads"
     return Found(
         f"The DRAM traffic is {which}, {short(k.get('dram_bytes'), 'byte')} in all",
+        "info",
+        advice="Fewer bytes are the only lever: a narrower type, or fusing with the kernel on the other "
+        "side.",
+    )
+
+
+def _by_opcode(k: View) -> Found | None:
+    """Return that all global accesses go one way, where the bytes of each way were not collected."""
+    loads, both = k["global_load_opcode_inst"], k.get("global_opcode_inst")
+    if not both or 0 < loads < both:
+        return None
+    which, way = ("loads", "reads") if loads else ("stores", "writes")
+    return Found(
+        f"All {short(both)} global accesses are {which}: what DRAM is busy with is {way}",
         "info",
         advice="Fewer bytes are the only lever: a narrower type, or fusing with the kernel on the other "
         "side.",

@@ -42,6 +42,8 @@ def busiest_unit(k: View) -> Found | None:
     first = ranked[0]
     k.share(first.unit.id)
     rest = f"; the next, {ranked[1].name}, reaches {short(ranked[1].percent, '%')}" if len(ranked) > 1 else ""
+    if len(ranked) > 1 and ranked[1].percent > first.percent:
+        rest += f"; of {first.name} good kernels get no more than {first.unit.reach:.0f} %"
     return Found(
         f"{first.name} is the busiest unit at {short(first.percent, '%')} of peak{rest}",
         "high" if first.full else "medium",
@@ -160,20 +162,23 @@ def idle_sms(k: View) -> Found | None:
 @rule("over-at-once", family="speed_of_light", needs=("kernel_duration",))
 def over_at_once(k: View) -> Found | None:
     """The launch is so short [s] that starting it is a visible part of it."""
-    duration = k["kernel_duration"]
+    duration, instructions = k["kernel_duration"], k.get("inst_executed")
     if duration >= SHORT:
         return None
+    detail = "" if instructions is None else f"It executes {short(instructions)} warp instructions in all."
     if duration < TINY:
         return Found(
             f"The launch takes {short(duration, 's')}: launch latency is most of what was measured",
             "high",
             advice="Do more in one launch: batch, fuse with a neighbour, or put the launches into a CUDA "
             "graph.",
+            detail=detail,
         )
     return Found(
         f"The launch takes {short(duration, 's')}: ramp-up and drain are a visible part of it",
         "low",
         advice="Judge rates on a larger input; ratios of counters from different passes are noisy here.",
+        detail=detail,
     )
 
 
