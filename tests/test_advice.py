@@ -115,7 +115,7 @@ def test_kernels_that_fill_the_region_send_down_to_the_longest(full: Known) -> N
     (command,) = found.commands
     assert command.startswith("ncu --set full --import-source on --kernel-name-base function ")
     assert "--kernel-name 'regex:^gemm$' --launch-skip " in command
-    assert command.endswith(" --launch-count 1 -o profile PROGRAM")
+    assert command.endswith(" --launch-count 1 -o profile ./your_program")
     assert found.bound is not None
     assert found.bound.share == pytest.approx(50, abs=1)
     assert found.bound.factor == pytest.approx(2, abs=0.1)

@@ -213,7 +213,7 @@ def test_verbose_adds_commands_roofs_passed_checks_messages_and_reasons(
     golden("show-verbose-ascii.txt", text + "\n")
     plain = show(launch(findings=FINDINGS, skipped=SKIPPED))
     for words in (
-        "nsys profile",
+        "ncukit report transpose.ncu-rep --timeline",
         "DRAM bytes fit",
         "A 32.2 - way bank conflict",
         "skipped spills: not collected: section",

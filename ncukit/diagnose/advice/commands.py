@@ -8,7 +8,7 @@ from pathlib import PurePath
 from ncukit.diagnose.advice.known import Known
 from ncukit.tools.names import same_again
 
-PROGRAM = "PROGRAM"
+PROGRAM = "./your_program"
 
 
 def profile(known: Known) -> str:

@@ -11,6 +11,7 @@ from ncukit import __version__
 from ncukit.collect.directory import METRICS, PAGE, PROFILE, RunDirectory
 from ncukit.errors import ReportEmpty
 from ncukit.model.run import OutputFile, Run
+from ncukit.render.advice import of_run
 from ncukit.render.cells import Tips
 from ncukit.render.html import Plotly, page, write_page
 from ncukit.render.json import kernel_text, report_text
@@ -19,6 +20,7 @@ from ncukit.render.run.load import RunPage, load
 from ncukit.render.run.parts import clean_time, provenance_rows, run_section
 from ncukit.render.timeline.view import page_view as timeline_view
 from ncukit.render.view import FOOTER, page_view
+from ncukit.render.view.advice import advice_view
 from ncukit.render.view.provenance import base_names
 from ncukit.render.words import cleaned
 
@@ -111,6 +113,7 @@ def _traced(loaded: RunPage, generated: str, command: str) -> dict[str, Any]:
         "run": run_section(loaded, tips),
         "provenance": provenance_rows(loaded, view["provenance"]),
         "contents": [*view["contents"][:-1], {"to": "run", "text": "The run"}, *view["contents"][-1:]],
+        "advice": advice_view(of_run(loaded)),
         "run_tips": tips.as_dict(),
     }
     result: dict[str, Any] = view | _plain_cells(cleaned(own))
@@ -141,6 +144,7 @@ def _timed(loaded: RunPage, generated: str, command: str) -> dict[str, Any]:
         "synthetic": [],
         "warnings": [],
         "footer": FOOTER,
+        "advice": advice_view(of_run(loaded)),
         "figures": {},
         "tips": tips.as_dict(),
     }

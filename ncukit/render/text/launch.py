@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from ncukit.model import Diagnosis, Kernel, ReportFile
+from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import collect, quoted, timeline
 from ncukit.render.text import sections, verdict
+from ncukit.render.text.advice import advice_lines
 from ncukit.render.text.parts import flat, number, shell
 from ncukit.render.text.terminal import Terminal, pad
 from ncukit.render.view import head
@@ -45,7 +47,8 @@ def launch_lines(
         sections.stalls(t, cells, diagnosis, verbose=verbose),
         sections.findings(t, cells, diagnosis, verbose=verbose),
     ]  # fmt: skip
-    blocks += [sections.opinion(t, diagnosis, verbose=verbose), more(t, file)]
+    advice = advice_lines(t, of_launches(head.file_name(file), [diagnosis], beside), verbose=verbose)
+    blocks += [sections.opinion(t, diagnosis, verbose=verbose), advice, more(t, file)]
     for block in blocks:
         lines += ["", *block] if block else []
     return lines

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import numbers
+from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import quoted
 from ncukit.render.line import line
+from ncukit.render.text.advice import advice_lines
 from ncukit.render.text.launch import hint, more, name, trust
 from ncukit.render.text.parts import flat, ledger, number, parted
 from ncukit.render.text.terminal import Terminal, columns, pad
@@ -67,6 +69,7 @@ def many_lines(
         _longest(t, longest),
         *([region] if region else []),
         trust(t, facts, file, kernel, verbose=verbose, lacks=lacks),
+        advice_lines(t, of_launches(quoted(file.path), diagnoses, beside), verbose=verbose),
         _hints(t, file, longest),
     ]
     return [text for n, block in enumerate(blocks) for text in (["", *block] if n else block)]

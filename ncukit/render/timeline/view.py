@@ -8,11 +8,13 @@ from typing import Any
 
 from ncukit import __version__
 from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.render.advice import of_trace
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.timeline import tables
 from ncukit.render.timeline.figures import Figures
 from ncukit.render.timeline.tables import SHOWN, SYNTHETIC, gpu_name, main_of
 from ncukit.render.timeline.verdict import choice_view, verdict
+from ncukit.render.view.advice import advice_view
 from ncukit.render.view.provenance import base_names
 from ncukit.render.words import cleaned, plural
 
@@ -46,6 +48,7 @@ def page_view(
         "synthetic": line(SYNTHETIC, timeline.file.synthetic) if timeline.file.synthetic else [],
         "warnings": [],
         "footer": NOT_A_BENCHMARK,
+        "advice": advice_view(of_trace(timeline, choice)),
         "figures": {},
     }
     view["contents"] = [
@@ -65,6 +68,7 @@ CONTENTS: tuple[tuple[str, str, str | None], ...] = (
     ("waits", "Waits", "waits"),
     ("ranges", "Ranges", "ranges"),
     ("calls", "CUDA calls", "calls"),
+    ("next", "Next", None),
     ("provenance", "Provenance", None),
 )
 

@@ -13,9 +13,11 @@ from ncukit import __version__
 from ncukit.errors import UsageError
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import commands
+from ncukit.render.advice import of_launches, of_run
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.figures import Figure
 from ncukit.render.view import head
+from ncukit.render.view.advice import advice_view
 from ncukit.render.view.data import buttons, page_data
 from ncukit.render.view.opinion import opinion
 from ncukit.render.view.provenance import all_metrics, provenance
@@ -69,6 +71,9 @@ def page_view(
         ),
         "warnings": list(file.warnings),
         "footer": FOOTER,
+        "advice": advice_view(
+            of_run(run) if run is not None else of_launches(head.file_name(file), diagnoses, beside)
+        ),
     }  # fmt: skip
     if run is not None:
         from ncukit.render.run.parts import provenance_rows
@@ -135,6 +140,7 @@ CONTENTS = (
     ("-timeline", "Timeline", "n"),
     ("-run", "The run", "run"),
     ("-ncu", "Nsight Compute", "opinion"),
+    ("-next", "Next", "n"),
     ("-provenance", "Provenance", "n"),
 )
 """Sections of a launch: anchor, name, the key of the view without which it is left out."""

@@ -33,6 +33,7 @@ CONTENTS = (
     ("launches", "Launches"),
     ("timeline", "Timeline"),
     ("ncu", "Nsight Compute"),
+    ("next", "Next"),
     ("provenance", "Provenance"),
 )
 
