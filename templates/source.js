@@ -17,21 +17,21 @@ class Pane {
   constructor(id, title, first, what, model, columns, onPick, onJump) {
     Object.assign(this, { id, model, columns, onPick, onJump, marked: new Set(), cause: -1, cur: -1, order: 'at', down: false, shown: [] });
     this.el = document.createElement('div');
-    const AT = first === 'Line' && model.files.length > 1 ? 150 : 64;
+    const several = model.files.length > 1, tail = model.tail ? (several ? 132 : 56) : 0, at = first === 'Line' && several ? 132 : 62;
     const head = (key, label, cls, width) => `<th scope="col" class="${cls}" style="width:${width}px" aria-sort="none"><button type="button" data-key="${key}">${esc(label)}</button></th>`;
-    const numbers = columns.map(([key, label]) => head(key, label, 'n', 72)).join('');
-    const wide = AT + 78 + 106 + 280 + 158 + 72 * columns.length + (first === 'Offset' && model.lined ? 118 : 0);
+    const widths = columns.map(([, label]) => Math.max(62, 8 * Math.max(...label.split(' ').map(w => w.length)) + 14));
+    const sampled = model.weight !== 'inst', wide = at + 76 + (sampled ? 82 + 158 : 0) + 270 + widths.reduce((a, b) => a + b, 0) + tail;
     this.el.innerHTML = `<div class="ctl"><h3>${esc(title)}</h3><span class="count" aria-live="polite"></span>`
       + `<label>Filter <input type="search" placeholder="part of a line"></label>`
       + `<label class="hotonly"><input type="checkbox"> only 1${THIN}% and more</label></div>`
       + `<div class="code"><table role="grid" tabindex="0" aria-label="${esc(title)}" style="min-width:${wide}px"><thead><tr>`
-      + head('at', first, 'n', AT)
-      + head('w', model.weight === 'inst' ? 'Executed %' : 'Samples', 'n', 78)
-      + `<th scope="col" style="width:106px"><span class="sr">By category</span></th>`
-      + `<th scope="col">${esc(what)}</th>` + `<th scope="col" style="width:158px">First reason</th>` + numbers
-      + (first === 'Offset' && model.lined ? '<th scope="col" style="width:118px">Line</th>' : '')
-      + '</tr></thead><tbody></tbody></table></div>';
-    this.span = 5 + columns.length + (first === 'Offset' && model.lined ? 1 : 0);
+      + head('at', first, 'n', at) + head('w', model.weight === 'inst' ? 'Share' : 'Samples', 'n', 76)
+      + (sampled ? '<th scope="col" style="width:82px"><span class="sr">By category</span></th>' : '')
+      + `<th scope="col">${esc(what)}</th>${sampled ? '<th scope="col" style="width:158px">First reason</th>' : ''}`
+      + columns.map(([key, label], i) => head(key, label, 'n', widths[i])).join('')
+      + (tail ? `<th scope="col" class="n" style="width:${tail}px">Line</th>` : '') + '</tr></thead><tbody></tbody></table></div>';
+    this.sampled = sampled;
+    this.span = (sampled ? 5 : 3) + columns.length + (tail ? 1 : 0);
     this.box = this.el.querySelector('.code');
     this.table = this.el.querySelector('table');
     this.body = this.el.querySelector('tbody');
@@ -117,9 +117,9 @@ class Pane {
       return `<td class="n">${n ? short(n) : ''}</td>`;
     }).join('');
     const flat = this.order !== 'at' || this.text.value.trim();
-    return `<tr id="${this.id}-${i}" class="${cls.join(' ')}" data-i="${i}" aria-rowindex="${k + 2}" aria-selected="${this.cur === i}"><td class="at">${esc(m.label(i, flat))}</td>`
-      + `<td class="n">${counted && m.w[i] ? percent(share) : ''}</td><td>${bar ? `<span class="mini" aria-hidden="true">${bar}</span>` : ''}</td>`
-      + `<td class="src">${m.html(i)}</td><td class="why">${counted ? esc(m.reason(i)) : ''}</td>${numbers}${m.tail ? `<td class="at" title="${esc(m.tail(i))}">${esc(m.tail(i))}</td>` : ''}</tr>`;
+    return `<tr id="${this.id}-${i}" class="${cls.join(' ')}" data-i="${i}" aria-rowindex="${k + 2}" aria-selected="${this.cur === i}"><td class="at">${m.label(i, flat)}</td>`
+      + `<td class="n">${counted && m.w[i] ? percent(share) : ''}</td>${this.sampled ? `<td>${bar ? `<span class="mini" aria-hidden="true">${bar}</span>` : ''}</td>` : ''}`
+      + `<td class="src">${m.html(i)}</td>${this.sampled ? `<td class="why">${counted ? esc(m.reason(i)) : ''}</td>` : ''}${numbers}${m.tail ? `<td class="at">${m.tail(i)}</td>` : ''}</tr>`;
   }
 
   // Mark rows, and bring one into sight: what hides it is undone.
@@ -175,13 +175,18 @@ function build(section, n) {
       return order.filter(c => by[c]).map(c => [c, 100 * by[c] / top]);
     };
   };
-  const lined = s.files.length > 0, hex = i => R.offset[i].toString(16).padStart(4, '0');
+  const lined = s.files.length > 0, several = s.files.length > 1, hex = i => R.offset[i].toString(16).padStart(4, '0');
+  // A place in few characters: the name is cut, never the number.
+  const fit = (name, number) => {
+    const room = 15 - String(number).length, base = name.replace(/^.*[\\/]/, '');
+    return `<span title="${esc(`${name}:${number}`)}">${esc(base.length > room ? `${base.slice(0, room - 1)}…` : base)}:${number}</span>`;
+  };
   const place = i => (R.file[i] === null ? '' : `${s.files[R.file[i]].name}:${R.line[i]}`);
 
   const sass = {
-    weight: raw.weight, files: s.files, lined, w: weight, share: share(weight), costs: R, total: N, noun: 'instruction', label: hex,
+    weight: raw.weight, files: s.files, w: weight, share: share(weight), costs: R, total: N, noun: 'instruction', label: hex,
     find: i => `${R.sass[i]} ${place(i)} ${hex(i)}`.toLowerCase(), html: i => esc(R.sass[i]) || '<span class="muted">text not in the report</span>',
-    reason: summary(s.stalls), bar: barOf(s.stalls, weight), gap: () => false, tail: lined ? i => place(i).replace(/^.*\//, '') : null,
+    reason: summary(s.stalls), bar: barOf(s.stalls, weight), gap: () => false, tail: lined ? i => (R.file[i] === null ? '' : several ? fit(s.files[R.file[i]].name, R.line[i]) : R.line[i]) : null,
     groups: s.functions.map(f => ({ name: s.functions.length > 1 ? f.name : '', note: plural(f.last - f.first + 1, 'instruction'), items: Array.from({ length: f.last - f.first + 1 }, (_, k) => f.first + k) })),
   };
 
@@ -196,7 +201,7 @@ function build(section, n) {
   L.w = sums(weight).map((x, i) => (L.rows[i].length ? x : null));
   ['instructions', ...columns.map(c => c[0])].forEach(c => { if (R[c]) L.costs[c] = sums(R[c]); });
   states.forEach(k => { L.stalls[k] = sums(s.stalls[k]); });
-  const several = s.files.length > 1, lineShare = share(L.w);
+  const lineShare = share(L.w);
   const where = i => `${s.files[L.file[i]].name}:${L.number[i]}`;
   const files = s.files.map((f, k) => {
     const items = f.lines.map(x => index.get(`${k}:${x}`)), sum = items.reduce((a, i) => a + (L.w[i] || 0), 0);
@@ -204,8 +209,8 @@ function build(section, n) {
   }).sort((a, b) => b.sum - a.sum);
   const lines = {
     weight: raw.weight, files: s.files, w: L.w, share: lineShare, costs: L.costs, total: L.rows.filter(r => r.length).length, noun: 'line', groups: files, tail: null,
-    label: (i, flat) => (several && flat ? where(i) : L.number[i]), find: i => `${L.text[i] || ''} ${where(i)}`.toLowerCase(),
-    html: i => (L.text[i] !== null ? esc(L.text[i]) : `<span class="muted">text not found; ${esc(L.rows[i].length ? R.sass[hottest(L.rows[i])] : '')}</span>`),
+    label: (i, flat) => (several && flat ? fit(s.files[L.file[i]].name, L.number[i]) : L.number[i]), find: i => `${L.text[i] || ''} ${where(i)}`.toLowerCase(),
+    html: i => (L.text[i] !== null ? esc(L.text[i]) : `<span class="muted">${L.rows[i].length ? `source not found; hottest: ${esc(R.sass[hottest(L.rows[i])])}` : ''}</span>`),
     reason: summary(L.stalls), bar: barOf(L.stalls, L.w.map(x => x || 0)),
     gap: (a, b) => a >= 0 && b >= 0 && L.number[b] !== L.number[a] + 1,
   };
@@ -213,13 +218,13 @@ function build(section, n) {
 
   const panes = section.querySelector('.panes'), said = document.createElement('p');
   said.className = 'picked'; said.setAttribute('aria-live', 'polite');
-  const HELP = lined ? 'Pick a line to mark its instructions, or an instruction to mark its line. Keys: arrows, Page, Home, End; Enter goes to the other list.' : 'Pick an instruction to see what it waits for. Keys: arrows, Page, Home, End; Enter goes to that one.';
+  const KEYS = 'Keys: arrows, Page, Home, End'; const HELP = lined ? `Pick a line to mark its instructions, or an instruction to mark its line. ${KEYS}; Enter goes to the other list.` : raw.weight === 'inst' ? `${KEYS}.` : `Pick an instruction to see what it waits for. ${KEYS}; Enter goes to that one.`;
   said.textContent = HELP;
   const numbers = (costs, i) => columns.filter(([k]) => costs[k] && costs[k][i]).map(([k, label]) => (k === 'threads' ? `${short(costs[k][i] / costs.instructions[i])} of 32 threads` : `${label.toLowerCase()} ${costs[k][i].toLocaleString('en-US')}`));
   const reasons = (stalls, i) => states.filter(k => stalls[k][i]).sort((a, b) => stalls[b][i] - stalls[a][i]).slice(0, 4).map(k => `${k} ${short(stalls[k][i])}`);
-  const tell = (title, w, stalls, costs, i, more) => {
+  const tell = (title, text, w, stalls, costs, i, more) => {
     const parts = [total && w[i] ? `${percent(100 * w[i] / total)} (${short(w[i])} ${raw.weight === 'inst' ? 'executed' : plural(2, 'sample').slice(2)})` : 'no samples', ...reasons(stalls, i), ...numbers(costs, i), ...more];
-    said.innerHTML = `<b>${esc(title)}</b> ${esc(parts.join(' · '))}`;
+    said.innerHTML = `<b>${esc(title)}</b> ${text ? `<code>${esc(text)}</code> ` : ''}${esc(parts.join(' · '))}`;
   };
   let left = null, right = null;
   const clear = () => { said.textContent = HELP; [left, right].forEach(p => p && p.clear()); };
@@ -228,15 +233,15 @@ function build(section, n) {
     const rows = L.rows[i];
     right.cur = -1;
     right.mark(rows, rows.length ? hottest(rows) : undefined);
-    if (rows.length) tell(where(i), L.w, L.stalls, L.costs, i, [plural(rows.length, 'instruction')]);
-    else said.innerHTML = `<b>${esc(where(i))}</b> no instruction belongs to this line: the compiler folded it into others, it is not free`;
+    if (rows.length) tell(where(i), (L.text[i] || '').trim(), L.w, L.stalls, L.costs, i, [plural(rows.length, 'instruction')]);
+    else said.innerHTML = `<b>${esc(where(i))}</b> no instruction belongs to this line`;
   }
   function pickRow(i) {
     if (i < 0) return clear();
     const p = R.producer[i], l = lineOf[i];
     right.cause = p === null ? -1 : p;
     if (left) { left.cur = -1; left.mark(l < 0 ? [] : [l], l < 0 ? undefined : l); }
-    tell(`+0x${R.offset[i].toString(16)} ${R.sass[i]}`, weight, s.stalls, R, i, [
+    tell(`+0x${R.offset[i].toString(16)}`, R.sass[i], weight, s.stalls, R, i, [
       ...(p === null ? [] : [`waits for ${R.sass[p]} at +0x${R.offset[p].toString(16)}${place(p) && place(p) !== place(i) ? `, ${place(p)}` : ''}`]),
       ...(l < 0 ? [] : [place(i)]),
     ]);

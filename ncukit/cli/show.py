@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,10 @@ from ncukit.cli.options import (
     opened_trace,
 )
 from ncukit.cli.output import color, encoding, width
+from ncukit.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncukit.model import Kernel
 
 
 def register(app: typer.Typer) -> None:
@@ -35,6 +39,11 @@ def show(
     range_: TraceRange = None,
     launches: Launches = None,
     kernel: KernelName = None,
+    source: Annotated[
+        bool,
+        typer.Option("--source", help="List the counted source lines only; with --json add them."),
+    ] = False,
+    sass: Annotated[bool, typer.Option("--sass", help="List the SASS only; with --json add it.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is folded by default.")] = False,
     nsys: Nsys = None,
 ) -> None:
@@ -44,10 +53,21 @@ def show(
     ncukit show gemm.ncu-rep
     ncukit show gemm.ncu-rep --launch 3
     ncukit show gemm.ncu-rep --timeline gemm.nsys-rep
+    ncukit show gemm.ncu-rep --launch 3 --source
+    ncukit show gemm.ncu-rep --launch 3 --sass | less
     ncukit show gemm.ncu-rep --json | jq '.kernels[0].verdict'
     """
 
+    if source and sass and not json:
+        raise UsageError("--source and --sass do not go together", "list one after the other")
     trace = opened_trace(timeline, range_, nsys)
+
+    def as_listing(file: str) -> None:
+        from ncukit.render.text import listing_text
+
+        for n, k in enumerate(chosen(open_report(file).kernels(details=True), launches, kernel)):
+            text = listing_text(k, "sass" if sass else "source", encoding=encoding(), width=width())
+            print(f"\n{text}" if n else text)
 
     def as_text(file: str) -> None:
         from ncukit.render.text import show_text
@@ -70,17 +90,24 @@ def show(
         from ncukit.cli.stream import print_report
         from ncukit.render.json import kernel_text
 
+        def more(k: Kernel) -> dict[str, Any]:
+            from ncukit.diagnose.source import source_view
+            from ncukit.render.by_instruction import plain
+
+            view = source_view(k) if source or sass else None
+            return {} if view is None else {"source": plain(view)}
+
         kernels = chosen(open_report(file).kernels(details=True), launches, kernel)
         if trace is None:
-            print_report(file, (kernel_text(k, diagnosis=diagnose(k)) for k in kernels))
+            print_report(file, (kernel_text(k, diagnosis=diagnose(k), more=more(k)) for k in kernels))
             return
         from ncukit.render.timeline.json import region_data, traced_data
 
         matcher = trace.matcher
         texts = (
-            kernel_text(k, diagnosis=diagnose(k), more={"traced": traced_data(matcher.find(k))})
+            kernel_text(k, diagnosis=diagnose(k), more={"traced": traced_data(matcher.find(k)), **more(k)})
             for k in kernels
         )
         print_report(file, texts, region_data(trace.timeline))
 
-    each_file(files, as_json if json else as_text, json=json)
+    each_file(files, as_json if json else as_listing if source or sass else as_text, json=json)

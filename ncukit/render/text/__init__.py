@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncukit.model import Diagnosis, ReportFile
+from ncukit.model import Diagnosis, Kernel, ReportFile
 from ncukit.render.text.catalog import catalog_text
 from ncukit.render.text.launch import launch_lines
 from ncukit.render.text.metrics import metrics_text
 from ncukit.render.text.terminal import Terminal
 
 if TYPE_CHECKING:
+    from ncukit.render.text.source import Listing
     from ncukit.render.timeline.beside import Beside
 
-__all__ = ["catalog_text", "metrics_text", "show_text"]
+__all__ = ["catalog_text", "listing_text", "metrics_text", "show_text"]
 
 
 def show_text(
@@ -43,3 +44,13 @@ def show_text(
 
         lines = many_lines(terminal, file, diagnoses, verbose=verbose, beside=beside)
     return terminal.page(lines)
+
+
+def listing_text(kernel: Kernel, what: Listing, *, encoding: str, width: int = 80) -> str:
+    """Return the whole source or SASS of one launch, with shares of samples.  No newline at the end."""
+    from ncukit.render.text.source import listing
+
+    t = Terminal(width, encoding)
+    where = f"launch {kernel.index + 1:,}"
+    heading = t.beside(t.cut_middle(t.text(kernel.name), width - len(where) - 2), where)
+    return t.page([*heading, "", *listing(t, kernel, what)])
