@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -16,6 +17,7 @@ from ncukit.errors import UsageError
 from ncukit.model.work import WorkModel
 from ncukit.roofline.models.dtypes import BITS
 from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make, named, parameters
+from scripts import models as documents
 from tests.test_models import Number, counted, dot, matrix
 
 # model call -> FLOPs by precision, bytes read, bytes written; every number by hand
@@ -388,3 +390,26 @@ def test_what_makes_no_sense_is_refused_with_a_hint(make_it: Callable[[], WorkMo
     with pytest.raises(UsageError) as caught:
         make_it()
     assert caught.value.hint
+
+
+# --- documents
+
+
+def test_the_reference_of_models_is_current() -> None:
+    assert documents.FILE.read_text(encoding="utf-8") == documents.reference(), "python scripts/models.py"
+
+
+def test_the_reference_names_a_source_for_what_is_not_arithmetic() -> None:
+    """A formula that a paper gives names it: author and year."""
+    page = documents.reference()
+    for name in (
+        "softmax",
+        "layer_norm",
+        "convolution",
+        "attention",
+        "kv_cache_decode",
+        "all_reduce",
+        "gemm",
+    ):
+        section = page.split(f"\n### `{name}`")[1].split("\n### ")[0]
+        assert re.search(r"\((?:[A-Z]\w+[,: ].*?\d{4}|Golub, Van Loan)", section), name

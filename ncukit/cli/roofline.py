@@ -128,10 +128,12 @@ class _Models(MutableMapping[str, Any]):
         self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        from ncukit.roofline.models.signatures import named
+        from ncukit.roofline.models.signatures import MODELS
 
-        model = named(name)
+        model = name.replace("-", "_")
         if model not in self._made:
+            if model not in MODELS:
+                raise KeyError(name)
             self._made[model] = _command(model)
         return self._made[model]
 
@@ -158,6 +160,16 @@ class Models(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Models()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of the model ``cmd_name``, however it is written.
+
+        Raises:
+            UsageError: there is no such model; the hint names the nearest.
+        """
+        from ncukit.roofline.models.signatures import named
+
+        return self.commands[named(cmd_name)]
 
 
 def register(app: typer.Typer) -> None:
