@@ -34,8 +34,12 @@ LIMITERS = {
 KEYS = {"gpu_kernel", "arguments", "model", "region", "verdict", "findings", "absent"}
 PYTHON = [path for path in workloads() if path.suffix == ".py"]
 CUDA = [path for path in workloads() if path.suffix == ".cu"]
-SMALL: dict[str, dict[str, int]] = {
+SMALL: dict[str, dict[str, Any]] = {
     "attention_naive": {"batch": 2, "heads": 2, "queries": 17, "keys": 33, "head_dim": 16},
+    "decode": {
+        **{"mode": "eager", "requests": 3, "prompt": 9, "tokens": 6},
+        **{"layers": 2, "heads": 2, "head_dim": 16, "vocabulary": 64},
+    },
     "gemm": {"m": 96, "n": 80, "k": 64},
     "gemm_triton": {"m": 150, "n": 100, "k": 70},  # no multiple of any tile
     "gemv": {"m": 64, "n": 48},
@@ -318,4 +322,4 @@ def test_a_workload_has_the_model_that_its_header_names(path, ran):
     result = ran[path.stem]
     assert result["model"].startswith(f"{named}(")
     for name, value in SMALL[path.stem].items():
-        assert f"{name}={value}" in result["model"] or name == "launches"
+        assert f"{name}={value}" in result["model"] or name == "launches" or named == "point"
