@@ -21,12 +21,20 @@ def estimate_text(shown: Shown) -> str:
 
 def estimate_data(shown: Shown) -> dict[str, Any]:
     """Return an estimate as JSON data; what is unknown is null, and ``missing`` says why."""
-    estimate = shown.estimate
-    model, floor = estimate.model, estimate.floor
     return {
         "schema": SCHEMA,
         "model": shown.model,
         "parameters": dict(shown.parameters),
+        **bound_data(shown.estimate),
+        "timed": shown.timed or None,
+        "launch": None if shown.kernel is None else _launch(shown.estimate, shown.kernel),
+    }
+
+
+def bound_data(estimate: Estimate) -> dict[str, Any]:
+    """Return work, peaks, bound and time of an estimate as JSON data."""
+    model, floor = estimate.model, estimate.floor
+    return {
         "name": model.name,
         "dtype": model.dtype,
         "flops": model.total_flop,
@@ -49,14 +57,17 @@ def estimate_data(shown: Shown) -> dict[str, Any]:
         "compute_seconds": estimate.compute_seconds,
         "memory_seconds": estimate.memory_seconds,
         "seconds": estimate.seconds,
-        "timed": shown.timed or None,
         "achieved": estimate.achieved,
         "achieved_bandwidth": estimate.achieved_bandwidth,
         "consistent": estimate.consistent,
         "suspects": list(estimate.suspects),
         "missing": list(estimate.missing),
-        "launch": None if shown.kernel is None else _launch(estimate, shown.kernel),
     }
+
+
+def ratios_data(estimate: Estimate) -> list[dict[str, Any]]:
+    """Return measured over modelled as JSON data."""
+    return [_ratio(ratio) for ratio in estimate.ratios]
 
 
 def models_text() -> str:
@@ -78,7 +89,7 @@ def _launch(estimate: Estimate, kernel: Kernel) -> dict[str, Any]:
         "index": kernel.index,
         "name": kernel.name,
         "gpu": kernel.gpu,
-        "ratios": [_ratio(ratio) for ratio in estimate.ratios],
+        "ratios": ratios_data(estimate),
         "checks": [asdict(check) for check in estimate.checks],
     }
 

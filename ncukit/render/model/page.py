@@ -12,8 +12,7 @@ from ncukit.render import numbers
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
 from ncukit.render.html import write_page
 from ncukit.render.line import code, line
-from ncukit.render.model.shown import Shown, origin, peaks, precision, side
-from ncukit.render.model.text import NAMES
+from ncukit.render.model.shown import Shown, origin, peaks, precision, ratio_rows, side
 from ncukit.render.words import PRECISIONS, cleaned, shorten
 from ncukit.roofline import attainable
 
@@ -116,16 +115,7 @@ def _launch(shown: Shown) -> dict[str, Any] | None:
     return {
         "name": shorten(kernel.name, 60),
         "where": f"launch {kernel.index + 1} of {Path(kernel.file).name}, {kernel.gpu or 'unknown GPU'}",
-        "ratios": [
-            {
-                "name": NAMES.get(r.measured.id, r.measured.id).strip(),
-                "measured": numbers.short(r.measured.number, r.measured.unit),
-                "modelled": numbers.short(r.modelled, r.measured.unit),
-                "ratio": numbers.MISSING if r.ratio is None else numbers.significant(r.ratio),
-                "text": r.above if r.measured.number is not None else r.measured.reason or "unknown",
-            }
-            for r in shown.estimate.ratios
-        ],
+        "ratios": ratio_rows(shown.estimate),
         "checks": [
             {"sign": signs[check.ok][0], "status": signs[check.ok][1], "text": line(check.message)}
             for check in shown.estimate.checks

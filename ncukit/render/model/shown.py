@@ -14,6 +14,12 @@ from ncukit.render.words import PRECISIONS
 from ncukit.roofline.models.estimate import GIVEN
 from ncukit.roofline.models.signatures import MODELS
 
+NAMES = {
+    "flops": "FLOPs",
+    "dram_bytes": "DRAM bytes",
+    "dram_read_bytes": "DRAM bytes read",
+    "dram_write_bytes": "DRAM bytes written",
+}
 _BACKTICKS = re.compile(r"``?")
 
 
@@ -62,6 +68,21 @@ def origin(value: Value) -> str:
     if value.sources and value.quality == "estimate" and value.reason:
         return f"estimate: {value.sources[0]}; {value.reason}"
     return f"of the report{', an estimate' if value.quality == 'estimate' else ''}"
+
+
+def ratio_rows(estimate: Estimate) -> list[dict[str, str]]:
+    """Return measured against modelled: texts, and what more than 1 means, or why it is unknown."""
+    return [
+        {
+            "id": ratio.measured.id,
+            "name": NAMES.get(ratio.measured.id, ratio.measured.id),
+            "measured": numbers.short(ratio.measured.number, ratio.measured.unit),
+            "modelled": numbers.short(ratio.modelled, ratio.measured.unit),
+            "ratio": numbers.MISSING if ratio.ratio is None else numbers.significant(ratio.ratio),
+            "text": ratio.above if ratio.measured.number is not None else ratio.measured.reason or "unknown",
+        }
+        for ratio in estimate.ratios
+    ]
 
 
 def side(estimate: Estimate) -> str:

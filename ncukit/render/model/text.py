@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from ncukit.model.work import SUSPECTS, Estimate
 from ncukit.render import numbers
-from ncukit.render.model.shown import Shown, explained, origin, peaks, precision, side
+from ncukit.render.model.shown import Shown, explained, origin, peaks, precision, ratio_rows, side
 from ncukit.render.text.terminal import Terminal, columns, pad
 from ncukit.roofline.models.signatures import MODELS, parameters
 
 HEAD = 13
 """Columns of the name of a row."""
-NAMES = {
-    "flops": "FLOPs",
-    "dram_bytes": "DRAM bytes",
-    "dram_read_bytes": "  read",
-    "dram_write_bytes": "  written",
-}
 
 
 def estimate_text(shown: Shown, *, color: bool, encoding: str, width: int = 80) -> str:
@@ -115,23 +109,14 @@ def _launch(t: Terminal, shown: Shown) -> list[str]:
     lines = t.beside(t.cut_middle(t.text(f"Measured  {kernel.name}"), t.width - len(where) - 2), where)
     if kernel.gpu:
         lines.append(t.cut(t.text(f"  {kernel.gpu}"), t.width))
-    rows = [("", "measured", "model", "ratio")]
-    for ratio in estimate.ratios:
-        value = ratio.measured
-        rows.append(
-            (
-                NAMES.get(value.id, value.id),
-                numbers.short(value.number, value.unit) if value.number is not None else "unknown",
-                numbers.short(ratio.modelled, value.unit),
-                numbers.MISSING if ratio.ratio is None else numbers.significant(ratio.ratio),
-            )
-        )
-    lines += [t.text(line) for line in columns(rows, "<>>>")]
-    for ratio in estimate.ratios:
-        if ratio.measured.id in ("flops", "dram_bytes"):
-            name = NAMES[ratio.measured.id]
-            text = ratio.measured.reason if ratio.measured.number is None else f"above 1: {ratio.above}"
-            lines += t.wrap(t.text(f"{name} {text or 'unknown'}"), first="  ", indent="    ")
+    rows = ratio_rows(estimate)
+    table = [("", "measured", "model", "ratio")]
+    table += [(row["name"], row["measured"], row["modelled"], row["ratio"]) for row in rows]
+    lines += [t.text(line) for line in columns(table, "<>>>")]
+    for row in rows:
+        if row["id"] in ("flops", "dram_bytes") or row["ratio"] == numbers.MISSING:
+            means = "" if row["ratio"] == numbers.MISSING else "above 1: "
+            lines += t.wrap(t.text(f"{row['name']} {means}{row['text']}"), first="  ", indent="    ")
     signs = {True: "ok", False: "!", None: "-"}
     for check in estimate.checks:
         lines += t.wrap(t.text(check.message), first=f"  {pad(signs[check.ok], 2)} ", indent="     ")

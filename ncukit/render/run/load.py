@@ -17,14 +17,14 @@ from ncukit.errors import ReportError, UsageError
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.model.run import Run, Timing
 from ncukit.model.timeline import LaunchChoice, Timeline
-from ncukit.model.work import WorkModel
+from ncukit.model.work import Estimate, WorkModel
 from ncukit.normalise import normalise, wanted
 from ncukit.read.nsys import read_export
 from ncukit.read.report import Source
 from ncukit.read.torch_trace import read_torch_trace
 from ncukit.render.timeline.strip import strip
 from ncukit.roofline import place
-from ncukit.roofline.models import compare
+from ncukit.roofline.models import compare, estimate
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,15 @@ class RunPage:
     def model(self) -> WorkModel | None:
         """The analytic model that the case gave."""
         return model_of(self.timing)
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The model at the peaks of the captured launch, timed by the clean time where that is GPU time."""
+        if self.model is None or self.diagnosis is None:
+            return None
+        clean = self.timing.median if self.timing is not None and self.timing.is_gpu_time else None
+        kernel, launches = self.diagnosis.kernel, launches_per_call(self)
+        return estimate(self.model, kernel=kernel, seconds=clean or None, launches=launches)
 
 
 def load(path: Path, run: Run | None = None) -> RunPage:
@@ -114,12 +123,12 @@ def _diagnosis(report: Path, page: RunPage) -> tuple[ReportFile, Diagnosis]:
     kernel = normalise(raws[min(index, len(raws) - 1)], str(report))
     roofline = place(kernel)
     if (model := page.model) is not None:
-        checks = compare(model, kernel, launches=_launches_per_call(page))
+        checks = compare(model, kernel, launches=launches_per_call(page))
         roofline = replace(roofline, checks=(*roofline.checks, *checks))
     return source.described(len(raws)), diagnose(kernel, roofline)
 
 
-def _launches_per_call(page: RunPage) -> int:
+def launches_per_call(page: RunPage) -> int:
     """Return how many computing kernels one call of the region launches, 1 where that is not known."""
     step = page.run.step("timeline")
     if page.timeline is None or step is None or "--calls" not in step.command:

@@ -16,6 +16,7 @@ from ncukit.render.cells import Tips
 from ncukit.render.html import Plotly, page, write_page
 from ncukit.render.json import kernel_text, report_text
 from ncukit.render.line import code, line
+from ncukit.render.model.json import bound_data, ratios_data
 from ncukit.render.run.load import RunPage, load
 from ncukit.render.run.parts import clean_time, provenance_rows, run_section
 from ncukit.render.timeline.view import page_view as timeline_view
@@ -72,7 +73,10 @@ def metrics_text(loaded: RunPage) -> str | None:
     """Return the JSON of the captured launch (``ncukit.kernel/1``), None without counters."""
     if loaded.diagnosis is None:
         return None
-    text = kernel_text(loaded.diagnosis.kernel, diagnosis=loaded.diagnosis)
+    more = None
+    if (found := loaded.estimate) is not None:
+        more = {"model": {**bound_data(found), "ratios": ratios_data(found)}}
+    text = kernel_text(loaded.diagnosis.kernel, diagnosis=loaded.diagnosis, more=more)
     return "".join(report_text(PROFILE, [text])) + "\n"
 
 

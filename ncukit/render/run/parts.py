@@ -11,7 +11,8 @@ from ncukit.model.run import Run, StepRecord, Timing
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, Tips, plain
 from ncukit.render.line import Line, bold, code, line, small
-from ncukit.render.run.load import RunPage
+from ncukit.render.model.shown import ratio_rows, side
+from ncukit.render.run.load import RunPage, launches_per_call
 from ncukit.render.view.made import CONTROL
 from ncukit.render.view.quality import fact
 from ncukit.render.words import plural, shorten
@@ -51,6 +52,7 @@ def run_section(page: RunPage, tips: Tips) -> dict[str, Any]:
     return {
         "sentence": line(_sentence(page)),
         "timing": _timing_rows(page.timing, tips) + _model_rows(page, tips),
+        "against": _against(page),
         "isolation": _isolation(run),
         "reasons": [line(text) for text in (run.launch or {}).get("reasons", ())],
         "missing": missing(run),
@@ -216,6 +218,25 @@ def _model_rows(page: RunPage, tips: Tips) -> list[dict[str, Any]]:
         )
         rows.append({"name": "At the clean time", "text": line(f"{', '.join(rates)} of the model's work")})
     return rows
+
+
+def _against(page: RunPage) -> dict[str, Any] | None:
+    """Return the captured launch against the model of the case: bound, floor, ratios."""
+    found = page.estimate
+    if found is None:
+        return None
+    texts = [f"{found.model.name} in {found.model.dtype}."]
+    if found.floor is not None:
+        bound = f"{numbers.short(found.bound, 'FLOP/s')}, " if found.bound else ""
+        texts.append(f"Bound at the peaks of the profiled run: {bound}{side(found)}.")
+        texts.append(f"Time floor {seconds(found.floor.seconds)}.")
+        if page.timing is not None and page.timing.is_gpu_time and found.seconds:
+            times = numbers.significant(found.seconds / found.floor.seconds)
+            texts.append(f"The clean time is {times} times the floor, at clocks of its own.")
+    texts += [f"Unknown: {why}." for why in found.missing]
+    if (several := launches_per_call(page)) > 1:
+        texts.append(f"The model describes all {several} launches of a call, the counters one of them.")
+    return {"sentence": line(" ".join(texts)), "ratios": ratio_rows(found)}
 
 
 def _isolation(run: Run) -> dict[str, Any] | None:

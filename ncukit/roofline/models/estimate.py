@@ -25,12 +25,14 @@ def estimate(
     gpu: str | None = None,
     kernel: Kernel | None = None,
     seconds: float | None = None,
+    launches: int = 1,
 ) -> Estimate:
     """Return bound and time floor of ``model``, and whether ``seconds`` [s], else those of ``kernel``, fit.
 
     ``peak`` [FLOP/s], one for all work or by precision, and ``bandwidth`` [byte/s] come first, then the peaks
     that the report of ``kernel`` holds, then the data sheet of ``gpu``, a marked estimate.  A peak that none
-    of them knows stays unknown, with the reason: no bound rather than a wrong one.
+    of them knows stays unknown, with the reason: no bound rather than a wrong one.  ``launches`` is how many
+    launches share the modelled work.
 
     Raises:
         UsageError: a rate or the time is not positive.
@@ -62,7 +64,7 @@ def estimate(
         _bandwidth(model.memory, bandwidth, kernel, found),
         seconds if seconds is not None else measured,
         ratios(model, kernel) if kernel is not None else (),
-        compare(model, kernel) if kernel is not None else (),
+        compare(model, kernel, launches=launches) if kernel is not None else (),
     )
 
 
