@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import itertools
 import re
@@ -13,7 +12,7 @@ import pytest
 
 from ncukit.api import read
 from ncukit.model import Diagnosis
-from scripts import verdicts
+from scripts import disagreements, verdicts
 from tests.conftest import tool
 
 Judged = dict[Path, list[Diagnosis]]
@@ -35,8 +34,7 @@ def judged(shared: Path) -> Judged:
 @pytest.fixture(scope="module")
 def labels(shared: Path) -> list[dict[str, str]]:
     """An expert's labels: what is acceptable, what would be plainly wrong."""
-    with open(shared / "domain" / "VERDICTS.tsv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
+    return disagreements.labels(shared)
 
 
 def pick(judged: Judged, file: str, index: int = 0) -> Diagnosis:
@@ -127,10 +125,20 @@ def test_nearly_all_findings_that_an_expert_expects_are_ours(judged: Judged, lab
     assert missed <= (1 - FINDINGS) * total
 
 
-def test_the_committed_table_is_current(judged: Judged):
-    now, committed = verdicts.document(judged), verdicts.TARGET.read_text(encoding="utf-8")
+def test_the_committed_table_is_current(judged: Judged, labels: list[dict[str, str]]):
+    now, committed = verdicts.document(judged, labels), verdicts.TARGET.read_text(encoding="utf-8")
     changes = list(difflib.unified_diff(committed.splitlines(), now.splitlines(), lineterm="", n=0))
-    assert not changes, "run scripts/verdicts.py:\n" + "\n".join(changes[:20])
+    assert not changes, "run python -m scripts.verdicts:\n" + "\n".join(changes[:20])
+
+
+def test_every_disagreement_has_its_reason_and_every_reason_a_disagreement(
+    judged: Judged, labels: list[dict[str, str]]
+):
+    reasons = disagreements.data()
+    met = {kind for launches in judged.values() for d in launches for kind in disagreements.kinds(d)}
+    assert met == set(reasons["ncu"])
+    assert {place for place, _, _ in disagreements.first_answers(judged, labels)} == set(reasons["labels"])
+    assert all(len(line) < 250 for lines in (reasons["ncu"], reasons["labels"]) for line in lines.values())
 
 
 def test_every_launch_has_a_claim_and_every_judged_one_numbers(judged: Judged):
