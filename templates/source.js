@@ -17,10 +17,10 @@ class Pane {
   constructor(id, title, first, what, model, columns, onPick, onJump) {
     Object.assign(this, { id, model, columns, onPick, onJump, marked: new Set(), cause: -1, cur: -1, order: 'at', down: false, shown: [] });
     this.el = document.createElement('div');
-    const several = model.files.length > 1, tail = model.tail ? (several ? 132 : 56) : 0, at = first === 'Line' && several ? 132 : 62;
+    const several = model.files.length > 1, tail = model.tail ? (several ? 124 : 56) : 0, at = first === 'Line' && several ? 124 : 60;
     const head = (key, label, cls, width) => `<th scope="col" class="${cls}" style="width:${width}px" aria-sort="none"><button type="button" data-key="${key}">${esc(label)}</button></th>`;
     const widths = columns.map(([, label]) => Math.max(62, 8 * Math.max(...label.split(' ').map(w => w.length)) + 14));
-    const sampled = model.weight !== 'inst', wide = at + 76 + (sampled ? 82 + 158 : 0) + 270 + widths.reduce((a, b) => a + b, 0) + tail;
+    const sampled = model.weight !== 'inst', wide = at + 76 + (sampled ? 82 + 158 : 0) + 240 + widths.reduce((a, b) => a + b, 0) + tail;
     this.el.innerHTML = `<div class="ctl"><h3>${esc(title)}</h3><span class="count" aria-live="polite"></span>`
       + `<label>Filter <input type="search" placeholder="part of a line"></label>`
       + `<label class="hotonly"><input type="checkbox"> only 1${THIN}% and more</label></div>`
@@ -62,7 +62,7 @@ class Pane {
     let found = [];
     m.groups.forEach((group, g) => {
       const rows = group.items.filter(i => !q || m.find(i).includes(q));
-      const near = hot && !flat ? this.near(group.items) : null;
+      const near = hot && !flat && m.around ? this.near(group.items) : null;
       const kept = rows.filter(i => (near ? near.has(i) : (!hot || m.share(i) >= HOT) && (this.order === 'at' || m.w[i] !== null)));
       if (!flat && group.name && kept.length) found.push(-1 - g);
       found = found.concat(kept);
@@ -178,7 +178,7 @@ function build(section, n) {
   const lined = s.files.length > 0, several = s.files.length > 1, hex = i => R.offset[i].toString(16).padStart(4, '0');
   // A place in few characters: the name is cut, never the number.
   const fit = (name, number) => {
-    const room = 15 - String(number).length, base = name.replace(/^.*[\\/]/, '');
+    const room = 14 - String(number).length, base = name.replace(/^.*[\\/]/, '');
     return `<span title="${esc(`${name}:${number}`)}">${esc(base.length > room ? `${base.slice(0, room - 1)}…` : base)}:${number}</span>`;
   };
   const place = i => (R.file[i] === null ? '' : `${s.files[R.file[i]].name}:${R.line[i]}`);
@@ -208,7 +208,7 @@ function build(section, n) {
     return { name: several ? f.name : '', note: `${total ? percent(100 * sum / total) : ''} ${raw.status[f.status]}${f.generated ? `, written by ${f.generated}` : ''}`, items, sum };
   }).sort((a, b) => b.sum - a.sum);
   const lines = {
-    weight: raw.weight, files: s.files, w: L.w, share: lineShare, costs: L.costs, total: L.rows.filter(r => r.length).length, noun: 'line', groups: files, tail: null,
+    weight: raw.weight, files: s.files, w: L.w, share: lineShare, costs: L.costs, total: L.rows.filter(r => r.length).length, noun: 'line', around: true, groups: files, tail: null,
     label: (i, flat) => (several && flat ? fit(s.files[L.file[i]].name, L.number[i]) : L.number[i]), find: i => `${L.text[i] || ''} ${where(i)}`.toLowerCase(),
     html: i => (L.text[i] !== null ? esc(L.text[i]) : `<span class="muted">${L.rows[i].length ? `source not found; hottest: ${esc(R.sass[hottest(L.rows[i])])}` : ''}</span>`),
     reason: summary(L.stalls), bar: barOf(L.stalls, L.w.map(x => x || 0)),

@@ -65,7 +65,7 @@ def hot_lines(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
 
 
 def listing(t: Terminal, kernel: Kernel, what: Listing) -> list[str]:
-    """Return every counted source line with its surroundings, or every instruction, with shares of samples."""
+    """Return every counted source line with some around it, or every instruction, with its share."""
     view = source_view(kernel)
     if view is None:
         words = "nothing was counted by instruction: ncu --section SourceCounters collects it"
