@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from ncukit.diagnose import diagnose
-from ncukit.model import Evidence, Finding, Kernel, Place, Value, Verdict
+from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Place, Value, Verdict
 from ncukit.model.recorded import Recorded
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.panels import Panel, panels
 from ncukit.render.view import page_view
+from ncukit.render.view.families import families
 from ncukit.render.view.findings import findings
 from ncukit.render.view.occupancy import section
+from ncukit.render.view.verdict import HALF, verdict
 from tests.builders import kernel
 from tests.diagnoses import FILE, transpose
 
@@ -238,11 +240,9 @@ def test_what_the_report_says_about_its_making_is_on_the_page_with_its_source() 
     rows = rows_of(MADE)
     assert rows["Profiled with"].startswith("ncu --clock-control none --set full -o out.ncu-rep app --in=x")
     assert rows["Versions"].startswith("ncu 2024.1.1, CUDA 12.6, driver 560.35.03, from the report.")
-    assert rows["Clock control"].startswith(
-        "none, by --clock-control of ncu’s command line: clocks were left"
-    )
+    assert rows["Clock control"].startswith("none (--clock-control of ncu’s command line). Clocks were left")
     assert rows["Cache control"].startswith(
-        "all, ncu’s default, as its command line names none: all caches were"
+        "all (ncu’s default; its command line names none). All caches were"
     )
     assert "/home" not in " ".join(rows.values())
 
@@ -260,3 +260,59 @@ def test_unlocked_clocks_and_warm_caches_are_cautions() -> None:
     assert facts_of(MADE)["Caches"][0] == "✓ cold"
     assert facts_of(replace(MADE, cache_control="none"))["Caches"][0] == "! warm"
     assert facts_of(Recorded())["Caches"][0] == "– not recorded"
+
+
+# One story about tensor cores whose pipe counter reads half
+
+
+def geforce(**changed: Any) -> Diagnosis:
+    return diagnose(
+        kernel(
+            signals={"tensor_fp16_share_pct": 86.7, "tensor_busy_pct": 45.9, **changed.pop("signals", {})},
+            **{
+                "gpu_name": "NVIDIA GeForce RTX 4060 Ti",
+                "compute_capability": 89,
+                "kernel_duration": 1e-3,
+                "sm_active_pct": 94.3,
+                "pipe_tensor_pct": 43.3,
+                "tensor_inst": 8_000_000,
+                "flops_tensor_fp16": 3.4e13,
+                "sm_throughput_pct": 43.3,
+                "memory_throughput_pct": 42.0,
+                "l2_throughput_pct": 42.0,
+                "dram_throughput_pct": 4.6,
+                "issue_slot_utilization_pct": 12.0,
+                **changed,
+            },
+        )
+    )
+
+
+def test_the_claim_the_bars_and_the_finding_tell_one_story_about_tensor_cores() -> None:
+    made = geforce()
+    found = verdict(Cells(made.kernel, Tips()), made)
+    assert "86.7 %" in spoken(found["claim"])
+    bars = {bar["label"]: bar["cell"]["text"].replace("\u202f", " ") for bar in found["glance"]}
+    assert bars["Tensor cores, by operations"] == "86.7 %"
+    assert bars[HALF] == "43.3 %"
+    assert "43.3" not in spoken(found["deck"])
+    (busiest,) = [x for x in made.findings if x.id == "busiest-unit"]
+    assert "at 91.9 % of peak while an SM has work (86.7 % of the whole time)" in busiest.title.replace(
+        "\u202f", " "
+    )
+    foot = next(f for f in families(Cells(made.kernel, Tips()), ()) if f["id"].endswith("speed_of_light"))[
+        "foot"
+    ]
+    assert "counter reads half here: by operations tensor cores reach 86.7 %" in spoken(foot)
+
+
+def test_on_other_gpus_and_without_operations_the_pipe_counter_stands() -> None:
+    for made in (geforce(compute_capability=80), geforce(signals={"tensor_fp16_share_pct": None})):
+        labels = [bar["label"] for bar in verdict(Cells(made.kernel, Tips()), made)["glance"]]
+        assert HALF not in labels
+
+
+def test_a_unit_outside_the_sm_has_one_number() -> None:
+    made = diagnose(kernel(sm_active_pct=50.0, dram_throughput_pct=91.0, memory_throughput_pct=91.0))
+    (busiest,) = [x for x in made.findings if x.id == "busiest-unit"]
+    assert "whole time" not in busiest.title

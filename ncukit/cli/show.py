@@ -1,4 +1,4 @@
-"""``ncukit show``: the diagnosis in the terminal, or as JSON."""
+"""``ncukit show``: the diagnosis in the terminal, as Markdown or as JSON."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ncukit.model import Kernel
 
 
+FORMATS = ("text", "markdown", "json")
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to ``app``."""
     app.command()(show)
@@ -44,6 +47,9 @@ def show(
         typer.Option("--source", help="List the counted source lines only; with --json add them."),
     ] = False,
     sass: Annotated[bool, typer.Option("--sass", help="List the SASS only; with --json add it.")] = False,
+    format: Annotated[
+        str, typer.Option("--format", metavar="text|markdown|json", help="How to print; text by default.")
+    ] = "text",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is folded by default.")] = False,
     nsys: Nsys = None,
 ) -> None:
@@ -53,6 +59,7 @@ def show(
     ncukit show gemm.ncu-rep
     ncukit show gemm.ncu-rep --launch 3
     ncukit show gemm.ncu-rep --timeline gemm.nsys-rep
+    ncukit show gemm.ncu-rep --launch 3 --format markdown > comment.md
     ncukit show gemm.ncu-rep --launch 3 --source
     ncukit show gemm.ncu-rep --launch 3 --sass | less
     ncukit show gemm.ncu-rep --json | jq '.kernels[0].verdict'
@@ -60,7 +67,20 @@ def show(
 
     if source and sass and not json:
         raise UsageError("--source and --sass do not go together", "list one after the other")
+    if format not in FORMATS:
+        raise UsageError(f"--format {format} is not known", f"use one of: {', '.join(FORMATS)}")
+    if format == "markdown" and (json or source or sass or timeline is not None):
+        raise UsageError(
+            "--format markdown prints the diagnosis alone",
+            "leave out --json, --source, --sass and --timeline",
+        )
+    json = json or format == "json"
     trace = opened_trace(timeline, range_, nsys)
+
+    def as_markdown(file: str) -> None:
+        from ncukit.render.markdown import report_markdown
+
+        print(report_markdown(*diagnosed(file, launches, kernel)), end="")
 
     def as_listing(file: str) -> None:
         from ncukit.render.text import listing_text
@@ -110,4 +130,5 @@ def show(
         )
         print_report(file, texts, region_data(trace.timeline))
 
-    each_file(files, as_json if json else as_listing if source or sass else as_text, json=json)
+    plain_text = as_listing if source or sass else as_markdown if format == "markdown" else as_text
+    each_file(files, as_json if json else plain_text, json=json)

@@ -16,6 +16,9 @@ SAME_NUMBER = 1.0
 LOW_CLOCK = 90.0
 """[%] of the highest clock: below, seconds and bandwidths are not those of a free run."""
 
+SAME_BASE = 1.0
+"""[points] Below this, shares of working and of elapsed time need not be told apart."""
+
 LISTED = 3
 """Units named behind the busiest one."""
 
@@ -45,11 +48,19 @@ def busiest_unit(k: View) -> Found | None:
     if len(ranked) > 1 and ranked[1].percent > first.percent:
         rest += f"; of {first.name} good kernels get no more than {first.unit.reach:.0f} %"
     return Found(
-        f"{first.name} is the busiest unit at {short(first.percent, '%')} of peak{rest}",
+        f"{first.name} is the busiest unit at {_reached(first)}{rest}",
         "high" if first.full else "medium",
         advice="Give it less to do; nothing else can help before that.",
         detail=_listed(k, ranked[1:], "Behind it"),
     )
+
+
+def _reached(share: Share) -> str:
+    """Return the share of peak; of a unit inside the SM both ways where idle SMs tell them apart."""
+    of_peak = f"{short(share.percent, '%')} of peak"
+    if abs(share.percent - share.elapsed) < SAME_BASE:
+        return of_peak
+    return f"{of_peak} while an SM has work ({short(share.elapsed, '%')} of the whole time)"
 
 
 def _listed(k: View, units: list[Share], words: str) -> str:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ncukit.model.comparison import Comparison
 from ncukit.render.compare.page import page_view
-from ncukit.render.line import Line
+from ncukit.render.gfm import code, escape, flat, table
 from ncukit.render.numbers import NARROW
 from ncukit.render.text.parts import number
 
 ROWS = 10
 PAIRS = 30
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~$])")
-"""What would be markup in a table cell; the rest of the punctuation has no meaning there."""
 
 
 def markdown_text(comparison: Comparison) -> str:
     """Return the comparison as GitHub Markdown."""
     view = page_view(comparison, generated="")
-    lines = [f"### ncukit: {_escape(view['heading'])}", "", _escape(view["brand"]), ""]
+    lines = [f"### ncukit: {escape(view['heading'])}", "", escape(view["brand"]), ""]
     if view["gates"]["rows"]:
         lines += _gates(view["gates"])
     if view["single"]:
@@ -29,17 +26,17 @@ def markdown_text(comparison: Comparison) -> str:
         lines += _pairs(view)
     if view["unmatched"]["rows"]:
         lines += _unmatched(view["unmatched"])
-    lines += [f"<sub>{_escape(view['footer'])}</sub>", ""]
+    lines += [f"<sub>{escape(view['footer'])}</sub>", ""]
     return "\n".join(lines).replace(NARROW, " ")
 
 
 def _gates(gates: dict[str, Any]) -> list[str]:
-    lines = [f"**Gates**: {_flat(gates['sentence'])}", ""]
-    lines += _table(
+    lines = [f"**Gates**: {flat(gates['sentence'])}", ""]
+    lines += table(
         ("Gate", "Result", "Kernel", "Measured"),
         "llll",
         [
-            (f"`{row['gate']}`", _escape(row["word"]), _code(row["kernel"]), _flat(row["text"]))
+            (f"`{row['gate']}`", escape(row["word"]), code(row["kernel"]), flat(row["text"]))
             for row in gates["rows"][:PAIRS]
         ],
     )
@@ -49,11 +46,11 @@ def _gates(gates: dict[str, Any]) -> list[str]:
 def _pair(found: dict[str, Any]) -> list[str]:
     summary, changes = found["summary"], found["changes"]
     lines = [
-        f"**Comparable?** {_flat(found['comparable']['sentence'])}",
+        f"**Comparable?** {flat(found['comparable']['sentence'])}",
         "",
-        f"**{_flat(summary['claim'])}.** {_flat(summary['deck'])}",
+        f"**{flat(summary['claim'])}.** {flat(summary['deck'])}",
         "",
-        f"{_escape(summary['confidence']['word'])}: {_escape(summary['confidence']['text'])}.",
+        f"{escape(summary['confidence']['word'])}: {escape(summary['confidence']['text'])}.",
         "",
     ]
     if changes["rows"]:
@@ -61,7 +58,7 @@ def _pair(found: dict[str, Any]) -> list[str]:
         explained, classes = changes["explained"], changes["classes"]
         head += (["Explains"] if explained else []) + ["Reading"] + (["Comparable as"] if classes else [])
         align = "lrrr" + ("r" if explained else "") + "l" + ("l" if classes else "")
-        lines += _table(
+        lines += table(
             head, align, [_row(row, explained=explained, classes=classes) for row in changes["rows"][:ROWS]]
         )
         lines.append("")
@@ -77,11 +74,11 @@ def _pair(found: dict[str, Any]) -> list[str]:
     lines += [f"{'; '.join(text for text in counts if text)}.", ""]
     if changes["no"]:
         lines += ["<details><summary>Not comparable, and why</summary>", ""]
-        lines += [f"- `{row['id']}`: {_flat(row['why'])}" for row in changes["no"]]
+        lines += [f"- `{row['id']}`: {flat(row['why'])}" for row in changes["no"]]
         lines += ["", "</details>", ""]
     lines += ["<details><summary>Can they be compared?</summary>", ""]
     lines += [
-        f"- {fact['word']} {_escape(fact['name'])}: {_flat(fact['text'])}"
+        f"- {fact['word']} {escape(fact['name'])}: {flat(fact['text'])}"
         for fact in found["comparable"]["facts"]
     ]
     return [*lines, "", "</details>", ""]
@@ -89,9 +86,9 @@ def _pair(found: dict[str, Any]) -> list[str]:
 
 def _row(row: dict[str, Any], *, explained: bool, classes: bool) -> list[str]:
     cells = [
-        _escape(row["label"]) if row["label"] else f"`{row['id']}`",
-        _escape(number(row["base"])),
-        _escape(number(row["other"])),
+        escape(row["label"]) if row["label"] else f"`{row['id']}`",
+        escape(number(row["base"])),
+        escape(number(row["other"])),
         row["change"],
     ]
     cells += [row["explains"]] if explained else []
@@ -100,22 +97,22 @@ def _row(row: dict[str, Any], *, explained: bool, classes: bool) -> list[str]:
 
 
 def _pairs(view: dict[str, Any]) -> list[str]:
-    lines = [_flat(view["pairs_words"]), ""]
+    lines = [flat(view["pairs_words"]), ""]
     rows = view["pairs"][:PAIRS]
     if not rows:
         return ["Nothing to compare: no launch of one side matches one of the other.", ""]
-    lines += _table(
+    lines += table(
         ("Kernel", "Base", "Other", "Change", "Reading", "What it says", "Differs"),
         "lrrrlll",
         [
             (
-                _code(row["name"]),
+                code(row["name"]),
                 row["base"],
                 row["other"],
                 row["change"],
                 row["word"],
-                _flat(row["claim"]),
-                _escape(row["flags"]),
+                flat(row["claim"]),
+                escape(row["flags"]),
             )
             for row in rows
         ],
@@ -131,43 +128,12 @@ def _totals(view: dict[str, Any]) -> list[str]:
         return []
     names = ["label", "base", "other", "change", "pairs"] + (["other_file"] if view["several"] else [])
     head = ["Together", "Base", "Other", "Change", "Counted"] + (["Against"] if view["several"] else [])
-    cells = [[_escape(row[name]) for name in names] for row in rows]
-    return [_flat(view["totals"]["sentence"]), "", *_table(head, "lrrrll"[: len(head)], cells), ""]
+    cells = [[escape(row[name]) for name in names] for row in rows]
+    return [flat(view["totals"]["sentence"]), "", *table(head, "lrrrll"[: len(head)], cells), ""]
 
 
 def _unmatched(unmatched: dict[str, Any]) -> list[str]:
-    lines = [f"<details><summary>{_flat(unmatched['sentence'])}</summary>", ""]
+    lines = [f"<details><summary>{flat(unmatched['sentence'])}</summary>", ""]
     for row in unmatched["rows"][:PAIRS]:
-        lines.append(f"- {_code(row['name'])} in {_escape(row['file'])}: {_flat(row['reason'])}")
+        lines.append(f"- {code(row['name'])} in {escape(row['file'])}: {flat(row['reason'])}")
     return [*lines, "", "</details>", ""]
-
-
-def _table(head: Any, align: str, rows: Any) -> list[str]:
-    rule = {"l": ":--", "r": "--:"}
-    lines = [f"| {' | '.join(head)} |", f"| {' | '.join(rule[a] for a in align)} |"]
-    return lines + [f"| {' | '.join(row)} |" for row in rows]
-
-
-def _flat(line: Line) -> str:
-    """Return a line of the view as Markdown: code stays code, the rest cannot become markup."""
-    return "".join(
-        _code(part["code"])
-        if "code" in part
-        else _escape(number(part["cell"]))
-        if "cell" in part
-        else _escape(str(next(iter(part.values()))))
-        for part in line
-    )
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', ' ').replace('|', '¦')}`" if text else ""
-
-
-def _escape(text: str) -> str:
-    """Return text that GitHub shows as it is, on one line.
-
-    >>> _escape("a|b <c>")
-    'a\\\\|b \\\\<c\\\\>'
-    """
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split(" "))).replace("\n", " ").replace("@", "&#64;")

@@ -11,7 +11,7 @@ from ncukit.model import Diagnosis, Kernel, ReportFile
 from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import collect, quoted, timeline
-from ncukit.render.text import sections, source, verdict
+from ncukit.render.text import charts, sections, source, verdict
 from ncukit.render.text.advice import advice_lines
 from ncukit.render.text.parts import flat, number, shell
 from ncukit.render.text.terminal import Terminal, pad
@@ -44,7 +44,11 @@ def launch_lines(
         region,
         trust(t, facts, file, diagnosis.kernel, verbose=verbose, lacks=lacks),
         sections.roofline(t, cells, diagnosis, verbose=verbose),
+        charts.memory(t, cells, diagnosis, verbose=verbose),
+        charts.split(t, cells, verbose=verbose),
         sections.stalls(t, cells, diagnosis, verbose=verbose),
+        charts.occupancy(t, cells, diagnosis, verbose=verbose),
+        charts.series(t, cells, verbose=verbose),
         source.hot_lines(t, diagnosis, verbose=verbose),
         sections.findings(t, cells, diagnosis, verbose=verbose),
     ]  # fmt: skip

@@ -69,6 +69,7 @@ def many_lines(
         _longest(t, longest),
         *([region] if region else []),
         trust(t, facts, file, kernel, verbose=verbose, lacks=lacks),
+        advice_lines(t, of_launches(head.file_name(file), diagnoses, beside), verbose=verbose),
         advice_lines(t, of_launches(quoted(file.path), diagnoses, beside), verbose=verbose),
         _hints(t, file, longest),
     ]
@@ -187,7 +188,7 @@ def _longest(t: Terminal, launch: Launch) -> list[str]:
     lines = [f"LAUNCH {launch.n:,}  " + name(t, head.heading(cells.kernel), t.width - 16)]
     lines += heading(t, launch.diagnosis, "") + t.wrap(t.text(flat(line(found.claim))))
     if found.cls != "failed":
-        lines += ["", *glance(t, cells, t.tree(bars(cells, found.limiter)))]
+        lines += ["", *glance(t, cells, t.tree(bars(cells, found.limiter, found.evidence)))]
     some = [(number(evidence_cell(cells, e)), flat(line(e.text))) for e in found.evidence[:EVIDENCE]]
     lines += ["", *ledger(t, [("", t.tree(some))])] if some else []
     lines += lacking(t, launch.diagnosis)

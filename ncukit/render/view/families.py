@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ncukit.catalog import load
+from ncukit.diagnose.rules.tensor import HALF_READ
+from ncukit.diagnose.shares import TENSOR_TYPES
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.line import Line, line
@@ -15,6 +17,11 @@ from ncukit.render.words import plural
 
 ISSUE_GUARD = 0.8
 """Instructions a scheduler and cycle from which stall reasons say nothing (ncu's own rule)."""
+
+LITTLE = 5.0
+"""[%] Pipe use below which its ratio to anything says nothing."""
+GEFORCE = (86, 89, 120)
+"""Compute capabilities of GeForce boards whose tensor pipe runs FP32 accumulation at half rate."""
 
 _UNITS = {
     "l1tex": "L1/TEX",
@@ -128,6 +135,11 @@ def _speed_of_light(cells: Cells) -> list[str]:
             words.append(
                 f"Memory “busiest unit” is {unit} here{', not DRAM' if unit != 'DRAM' else ''}: `{name}`."
             )
+    if (operations := half_read(cells)) is not None:
+        words.append(
+            f" The tensor pipe’s counter reads half here: by operations tensor cores reach "
+            f"{numbers.short(operations, '%')} of their dense peak."
+        )
     zero = sum(cells.value(row.id).value == 0 for row in PIPES)
     unknown = sum(not cells.value(row.id).known and _collectable(cells, row.id) for row in PIPES)
     if zero:
@@ -135,6 +147,19 @@ def _speed_of_light(cells: Cells) -> list[str]:
     if unknown:
         words.append(f" {plural(unknown, 'pipe')} not collected.")
     return words
+
+
+def half_read(cells: Cells) -> float | None:
+    """Return what tensor cores reach by operations [%] where their pipe's counter reads about half of it.
+
+    The pipe of a GeForce runs FP32 accumulation at half rate, and its counter counts as if it did not.
+    """
+    pipe = cells.number("pipe_tensor_pct") or 0.0
+    if pipe < LITTLE or cells.number("compute_capability") not in GEFORCE:
+        return None
+    rates = (cells.number(f"tensor_{dtype}_share_pct") for dtype in TENSOR_TYPES)
+    operations = sum(rate for rate in rates if rate)
+    return operations if operations >= HALF_READ * pipe else None
 
 
 def _memory(cells: Cells) -> list[str | Cell]:

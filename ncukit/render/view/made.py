@@ -8,13 +8,13 @@ NOT_RECORDED = "Not recorded in the report"
 CONTROL = "Clock control"
 """What the words about clocks begin with, in a box of facts."""
 CLOCKS = {
-    "base": "the SM clock was locked to base",
-    "none": "clocks were left alone, so they may move between passes",
-    "boost": "clocks were locked to boost",
+    "base": "The SM clock was locked to base",
+    "none": "Clocks were left alone, so they may move between passes",
+    "boost": "Clocks were locked to boost",
 }
 CACHES = {
-    "all": "all caches were flushed before every pass: hit rates are those of a cold start",
-    "none": "caches were left as they were: hit rates include what ran before",
+    "all": "All caches were flushed before every pass, so hit rates are those of a cold start",
+    "none": "Caches were left as they were, so hit rates include what ran before",
 }
 
 
@@ -34,8 +34,8 @@ def _control(made: Recorded, value: str | None, option: str, words: dict[str, st
     if value is None:
         return f"{NOT_RECORDED}; {default}."
     told = made.command is not None and option in made.command
-    source = f"by {option} of ncu’s command line" if told else "ncu’s default, as its command line names none"
-    return f"{value}, {source}: {words.get(value, 'not known to ncukit')}."
+    source = f"{option} of ncu’s command line" if told else "ncu’s default; its command line names none"
+    return f"{value} ({source}). {words.get(value, 'What that means is not known to ncukit')}."
 
 
 def versions(made: Recorded, version: str) -> str:

@@ -59,7 +59,7 @@ def _length(launches: Sequence[Launch]) -> dict[str, Any]:
 
 
 def _caches(how: Recorded) -> dict[str, Any]:
-    text = f"{made.caches(how)} "
+    text = f"Cache control: {inside(made.caches(how))} "
     if how.cache_control != "none":
         text += "Data that one launch leaves in L2 for the next is then read from DRAM."
     return fact("Caches", *CACHES.get(how.cache_control, ("no", "not recorded")), line(text))

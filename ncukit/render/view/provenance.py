@@ -12,7 +12,6 @@ from ncukit.render.line import Line, code, line, small
 from ncukit.render.view import made
 from ncukit.render.words import FAMILIES, shorten
 
-
 LONGEST = 2000
 """Characters of ncu's command line that are shown."""
 

@@ -126,7 +126,7 @@ def _clocks(cells: Cells, how: Recorded) -> dict[str, Any]:
 def _caches(cells: Cells, how: Recorded) -> dict[str, Any]:
     moved, size = cells.number("dram_bytes"), cells.number("l2_cache_size")
     status, word = CACHES.get(how.cache_control, ("no", "not recorded"))
-    text = line(f"{made.caches(how)} ")
+    text = line(f"Cache control: {inside(made.caches(how))} ")
     if moved is None or not size or how.cache_control == "none":
         return fact("Caches", status, word, text)
     text += line(cells["dram_bytes"], " of DRAM traffic, ", cells["l2_cache_size"], " of L2. ")

@@ -39,7 +39,7 @@ def _sentence(found: Split) -> Line:
         )
         if found.parts and found.issued.number < 100 * ISSUE_GUARD:
             first = found.parts[0]
-            words += f"; most of the rest waits for {NAMES[first.category].lower()}"
+            words += f"; the first cause of the rest: {NAMES[first.category].lower()}"
         elif found.issued.number >= 100 * ISSUE_GUARD:
             words += ": they are busy, so waiting costs little"
     else:

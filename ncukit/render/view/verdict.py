@@ -9,6 +9,7 @@ from ncukit.model import Diagnosis, Evidence, Experiment
 from ncukit.render import commands, numbers
 from ncukit.render.cells import Cell, Cells, plain
 from ncukit.render.line import Line, bold, line, link
+from ncukit.render.view.families import half_read
 from ncukit.render.view.rows import GLANCE, GLANCE_PIPES, SM
 from ncukit.render.words import LIMITERS, ROLE, plural
 
@@ -125,10 +126,14 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
         id, label = GLANCE_PIPES[limiter]
         if (n := cells.number(id)) is not None:
             units[id] = _bar(cells[id], n, label, True)
+    if half_read(cells) is not None and "sm_throughput_pct" in units:
+        units["sm_throughput_pct"]["label"] = HALF
     return sorted(units.values(), key=lambda bar: (-bar["bar"], not bar["hot"]))
 
 
 OF_PEAK = "of peak: "
+HALF = "SM, by a pipe counter that reads half"
+"""What the maximum over an SM's pipes is where the tensor pipe leads it and reads half."""
 
 
 def _bar(cell: Cell, value: float, label: str, hot: bool) -> dict[str, Any]:
@@ -146,7 +151,7 @@ def _deck(bars: list[dict[str, Any]], cls: str) -> Line:
     if cls in ("failed", "undetermined"):
         return []
     if any(bar["hot"] for bar in bars):  # the SM's busiest pipe is then that pipe, or beside the point
-        bars = [bar for bar in bars if bar["label"] != SM]
+        bars = [bar for bar in bars if bar["label"] not in (SM, HALF)]
     if len(bars) < 2:
         return []
     first, second = bars[0], bars[1]
