@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ncukit.api.comparisons import compare, set_baseline, write_comparison
     from ncukit.api.datasets import build_dataset, query_dataset, write_index
     from ncukit.api.experiments import experiment, read_experiment, write_experiment
+    from ncukit.api.operators import new_trace, ops, ranks
     from ncukit.api.reports import Report, Reports, diagnose, frame, read, select, write_report
     from ncukit.api.runs import profile, time
     from ncukit.api.samples import demo_reports, demo_traces
@@ -24,6 +25,7 @@ _MODULES = {
     "comparisons": ("compare", "set_baseline", "write_comparison"),
     "datasets": ("build_dataset", "query_dataset", "write_index"),
     "experiments": ("experiment", "read_experiment", "write_experiment"),
+    "operators": ("new_trace", "ops", "ranks"),
     "reports": ("Report", "Reports", "diagnose", "frame", "read", "select", "write_report"),
     "runs": ("profile", "time"),
     "samples": ("demo_reports", "demo_traces"),
@@ -44,8 +46,11 @@ __all__ = [
     "experiment",
     "frame",
     "mfu",
+    "new_trace",
+    "ops",
     "profile",
     "query_dataset",
+    "ranks",
     "read",
     "read_experiment",
     "select",

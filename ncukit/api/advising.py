@@ -88,14 +88,6 @@ def given_is_report(path: Path) -> bool:
 
 def _trace(path: Path, export: Export | None) -> Trace:
     """Return the events of a trace of nsys or of torch's profiler."""
-    from ncukit.read.nsys import open_trace
-    from ncukit.read.torch_trace import read_torch_trace
+    from ncukit.read.traces import open_any_trace
 
-    try:
-        with path.open("rb") as file:
-            head = file.read(64).lstrip()
-    except OSError:
-        head = b""
-    if head.startswith((b"\x1f\x8b", b"{", b"[")):
-        return read_torch_trace(path)
-    return open_trace(path, export)
+    return open_any_trace(path, export)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncukit.api.reports import PathLike
@@ -12,9 +11,10 @@ if TYPE_CHECKING:
 
 
 def timeline(path: PathLike, range: str | None = None) -> Timeline:
-    """Return what the nsys trace at ``path`` (.nsys-rep, .qdrep or .sqlite) says about where the time went.
+    """Return what the trace at ``path`` says about where the time went.
 
-    ``range`` looks only at what was launched inside the NVTX range of that name.
+    It is one of nsys (.nsys-rep, .qdrep, .sqlite) or of torch's profiler (.json, .json.gz).  ``range`` looks
+    only at what was launched inside the NVTX range, or torch's annotation, of that name.
 
     Raises:
         ReportError: the trace cannot be used, or nothing ran on a GPU in it.
@@ -27,6 +27,6 @@ def timeline(path: PathLike, range: str | None = None) -> Timeline:
     ('transfer-bound', 3)
     """
     from ncukit.diagnose.timeline import analyse
-    from ncukit.read.nsys import open_trace
+    from ncukit.read.traces import open_any_trace
 
-    return analyse(open_trace(Path(path)), range)
+    return analyse(open_any_trace(path), range)

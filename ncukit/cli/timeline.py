@@ -1,4 +1,4 @@
-"""``ncukit timeline``: what an nsys trace says about the region around the kernel."""
+"""``ncukit timeline``: what a trace of nsys or torch says about the region around the kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def timeline(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A trace: .sqlite export, .nsys-rep or .qdrep.")
+        Path, typer.Argument(metavar="FILE", help="A trace: .nsys-rep, .sqlite, .qdrep or torch's JSON.")
     ],
     range_: Annotated[
         str | None, typer.Option("--range", "-r", metavar="NAME", help="Only inside this NVTX range.")
@@ -51,18 +51,20 @@ def timeline(
     ncukit timeline run.nsys-rep
     ncukit timeline run.sqlite --range step --kernel gemm
     ncukit timeline run.sqlite -o run.html --open
+    ncukit timeline trace.json.gz --range "ProfilerStep#3"     (of torch's profiler)
     ncukit timeline run.sqlite --json | jq .region
     ncukit timeline run.sqlite --trace run.json.gz     (for ui.perfetto.dev)
 
     --force also reads an export whose schema this ncukit does not know.
     """
     from ncukit.diagnose.timeline import Request, choose_launch, describe, in_range, whole
-    from ncukit.read.nsys import exporter, open_trace
+    from ncukit.read.nsys import exporter
+    from ncukit.read.traces import open_any_trace
 
     for target in (output, trace):
         if target is not None and target.exists() and not force:
             raise UsageError(f"{target} exists already", "use --force to overwrite it, or give another name")
-    read = open_trace(file, exporter(nsys), force=force)
+    read = open_any_trace(file, exporter(nsys), force=force)
     scope = whole(read) if range_ is None else in_range(read, range_)
     found = describe(scope)
     choice, why_not = None, ""

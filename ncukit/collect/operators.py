@@ -17,7 +17,8 @@ from ncukit.collect.options import ProfileOptions
 from ncukit.collect.session import Listener, Silent
 from ncukit.collect.target import Target
 from ncukit.errors import ReportError, UsageError
-from ncukit.read.host_samples import Counted, Stay, read_counts, read_pyspy
+from ncukit.model.ops import Counted, Stay
+from ncukit.read.host_samples import read_counts, read_pyspy
 from ncukit.tools import pyspy
 from ncukit.tools.environment import child_environment
 from ncukit.tools.run import Completed, run

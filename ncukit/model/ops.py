@@ -152,6 +152,25 @@ class Utilisation:
 
 
 @dataclass(frozen=True)
+class Stay:
+    """Time [ns] that a thread was in ``stack``, the innermost function last; on its sampler's clock."""
+
+    start: int
+    end: int
+    stack: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A function as cProfile counted it: its own time [ns], and with what it calls."""
+
+    name: str
+    calls: int
+    own: int
+    total: int
+
+
+@dataclass(frozen=True)
 class HostFrame:
     """A Python function on the host: time [ns] itself and with what it calls, and its part in launch gaps.
 

@@ -7,24 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ncukit.errors import ReportEmpty, ReportFormatError
+from ncukit.model.ops import Counted, Stay
 from ncukit.read.json_events import Events
 
 REGION = "ncukit_region"
 """The function around the region, in `ncukit.workload.operators`."""
-
-
-@dataclass(frozen=True)
-class Stay:
-    """A stretch [ns] in which a thread was in ``stack``, the innermost function last."""
-
-    start: int
-    end: int
-    stack: tuple[str, ...]
 
 
 def read_pyspy(path: str | Path) -> list[Stay]:
@@ -75,16 +66,6 @@ def short_file(file: str) -> str:
         if mark in file:
             return file.rsplit(mark, 1)[1]
     return file.rsplit("/", 1)[-1]
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A function as cProfile counted it: times [ns]."""
-
-    name: str
-    calls: int
-    own: int
-    total: int
 
 
 def read_counts(path: str | Path) -> list[Counted]:

@@ -62,15 +62,6 @@ def read_torch(path: str | Path) -> TorchTrace:
     return found
 
 
-def is_torch_trace(head: bytes) -> bool:
-    """Return whether a file that begins with ``head`` may be a Chrome trace: gzip, or JSON.
-
-    >>> is_torch_trace(b'{"schemaVersion": 1'), is_torch_trace(b"SQLite format 3")
-    (True, False)
-    """
-    return head.startswith(b"\x1f\x8b") or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
-
-
 def _read(path: Path) -> TorchTrace:
     events = Events(path)
     names = Names()
@@ -145,6 +136,7 @@ def _gpus(properties: Any) -> dict[int, Gpu]:
     for entry in properties if isinstance(properties, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("id"), int):
             major, minor = entry.get("computeMajor"), entry.get("computeMinor", 0)
-            cc = None if major is None else f"{major}.{minor}"
+            amd = str(entry.get("name", "")).startswith(("AMD", "Radeon"))
+            cc = None if major is None or amd else f"{major}.{minor}"
             found[entry["id"]] = Gpu(entry["id"], entry.get("name"), cc, entry.get("numSms"))
     return found

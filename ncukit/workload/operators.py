@@ -91,9 +91,9 @@ def _totals(profile: Any) -> dict[str, Any]:
     rows = profile.key_averages()
     total, own = next((pair for pair in _DEVICE if rows and hasattr(rows[0], pair[0])), _DEVICE[0])
     names = (*_OWN, total, own)
-    return {
-        "device_time": total,
-        "own": {
-            str(row.key): [row.count, *(float(getattr(row, name, 0.0)) for name in names)] for row in rows
-        },
-    }
+    sums: dict[str, list[float]] = {}
+    for row in rows:  # overloads of one operator have rows of their own
+        values = [float(row.count), *(float(getattr(row, name, 0.0)) for name in names)]
+        before = sums.get(str(row.key), [0.0] * len(values))
+        sums[str(row.key)] = [a + b for a, b in zip(before, values, strict=True)]
+    return {"device_time": total, "own": sums}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ncukit.diagnose.ops.nesting import Nest, nest
 from ncukit.diagnose.ops.utilisation import gaps
 from ncukit.diagnose.timeline.intervals import Times, nothing, union
 from ncukit.diagnose.timeline.scope import Scope
-from ncukit.model.ops import Host, HostFrame, TorchTrace
+from ncukit.model.ops import Counted, Host, HostFrame, Stay, TorchTrace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,24 +26,7 @@ SEEN = 2
 _PROFILER = re.compile(r"torch/(profiler|autograd/profiler)|cProfile")
 
 
-class Stretch(Protocol):
-    """A stretch [ns] in which the thread was in ``stack``, the innermost function last."""
-
-    start: int
-    end: int
-    stack: tuple[str, ...]
-
-
-class Count(Protocol):
-    """A function as it was counted: times [ns]."""
-
-    name: str
-    calls: int
-    own: int
-    total: int
-
-
-def from_samples(scope: Scope, stays: Sequence[Stretch], interval: int) -> Host:
+def from_samples(scope: Scope, stays: Sequence[Stay], interval: int) -> Host:
     """Return the functions that were sampled every ``interval`` [ns] while the region ran.
 
     The clock of the samples is set by the region: its middle is the same in both.
@@ -67,7 +50,7 @@ def from_samples(scope: Scope, stays: Sequence[Stretch], interval: int) -> Host:
     return Host("py-spy", end - start, interval, frames, gap_time, covered, tuple(notes))
 
 
-def from_counts(counts: Iterable[Count]) -> Host:
+def from_counts(counts: Iterable[Counted]) -> Host:
     """Return the functions that cProfile counted, in a run of their own; nothing says when they ran."""
     found = list(counts)
     frames = [HostFrame(c.name, c.own, c.total, None, c.calls) for c in found]

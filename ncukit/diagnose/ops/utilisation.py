@@ -56,6 +56,7 @@ def sampled(busy: Times, start: int, end: int, window: int = WINDOW) -> tuple[fl
 
     Windows begin at ``start``; the rest that fills none is left out.  (None, None) where none fits.
 
+    >>> from ncukit.diagnose.timeline.intervals import union
     >>> sampled(union([0, 30], [10, 50]), 0, 45, window=20)
     (50.0, 50.0)
     """

@@ -31,7 +31,7 @@ def ops_text(
     for part in (_busy, _host, _waits, _memory):
         if found := part(t, view):
             lines += ["", *found]
-    notes = [flat(line) for line in (*view["checks"], *view["notes"])]
+    notes = [flat(line) for line in view["notes"]]
     said = [line for note in notes for line in t.wrap(note, first="! ", indent="  ")]
     lines += ["", *said] if said else []
     if kept:
@@ -75,7 +75,9 @@ def _operators(t: Terminal, view: Mapping[str, Any]) -> list[str]:
         lines += [t.cut(line, t.width), *more]
     if view["more"]:
         lines.append(f"  {view['more']:,} more: --top N, or --json")
-    return lines + t.wrap(flat(view["attribution"]), first="  ", indent="  ")
+    for said in (view["attribution"], *view["checks"]):
+        lines += t.wrap(flat(said), first="  ", indent="  ")
+    return lines
 
 
 def _below(t: Terminal, row: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,8 @@ from ncukit.diagnose.timeline.match import Matcher
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model import Kernel
 from ncukit.model.timeline import Match, Timeline
-from ncukit.read.nsys import Export, open_trace
+from ncukit.read.nsys import Export
+from ncukit.read.traces import open_any_trace
 from ncukit.render.commands import quoted
 from ncukit.render.line import Line, code, line
 from ncukit.render.timeline.html import sha256_of
@@ -76,7 +77,7 @@ def beside(
         ToolError: a .nsys-rep cannot be exported.
         UsageError: there is no such range, or nothing was launched in it.
     """
-    trace = open_trace(path, export, force=force)
+    trace = open_any_trace(path, export, force=force)
     scope = whole(trace) if range is None else in_range(trace, range)
     timeline = describe(scope)
     return Beside(Path(path), scope, timeline, Matcher(timeline))

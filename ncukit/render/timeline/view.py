@@ -8,6 +8,7 @@ from typing import Any
 
 from ncukit import __version__
 from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.model.trace import TraceFile
 from ncukit.render.advice import of_trace
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.timeline import tables
@@ -19,7 +20,7 @@ from ncukit.render.view.provenance import base_names
 from ncukit.render.words import cleaned, plural
 
 NOT_A_BENCHMARK = (
-    "Times are from a run under nsys, which slows every CUDA call: trust shares, not milliseconds."
+    "Times are from a run under {}, which slows every CUDA call: trust shares, not milliseconds."
 )
 NO_NETWORK = "Copies over the network (InfiniBand, RoCE) are not seen here: nsys records them elsewhere."
 
@@ -47,7 +48,7 @@ def page_view(
         "provenance": _provenance(timeline, sha256, generated, command),
         "synthetic": line(SYNTHETIC, timeline.file.synthetic) if timeline.file.synthetic else [],
         "warnings": [],
-        "footer": NOT_A_BENCHMARK,
+        "footer": NOT_A_BENCHMARK.format(recorder(timeline.file)),
         "advice": advice_view(of_trace(timeline, choice)),
         "figures": {},
     }
@@ -122,10 +123,19 @@ def facts(timeline: Timeline, figures: Figures) -> list[dict[str, Any]]:
         ("GPU", line(count + "; ".join(gpus))),
         ("Region", line(figures.time("span", main.span, "Time of the region on its main device"), pieces)),
         ("Work", line(plural(main.launches, "launch"))),
-        ("Recorded with", line(f"nsys, exported by {timeline.file.tool or 'an unknown version'}")),
+        ("Recorded with", line(recorder(timeline.file) + _exported(timeline.file))),
         ("Not a benchmark", line("traced run")),
     ]
     return [{"name": name, "text": text} for name, text in rows]
+
+
+def recorder(file: TraceFile) -> str:
+    """Return the tool that recorded a trace."""
+    return "torch's profiler" if file.format == "torch" else "nsys"
+
+
+def _exported(file: TraceFile) -> str:
+    return "" if file.format == "torch" else f", exported by {file.tool or 'an unknown version'}"
 
 
 def _provenance(timeline: Timeline, sha256: str, generated: str, command: str) -> list[dict[str, Any]]:
@@ -133,12 +143,9 @@ def _provenance(timeline: Timeline, sha256: str, generated: str, command: str) -
     rows: list[tuple[str, Line]] = [
         ("Trace", line(code(PurePath(file.path).name), f", {file.size:,} bytes, {file.format}")),
         *([("sha256", line(code(sha256)))] if sha256 else []),
-        (
-            "Exported by",
-            line(f"nsys {file.tool or 'of unknown version'}, schema {file.schema or 'not said'}"),
-        ),
+        ("Recorded with", line(recorder(file), _exported(file), f", schema {file.schema or 'not said'}")),
         ("Region", line(bold(timeline.range or "whole trace"))),
-        ("Times", line(NOT_A_BENCHMARK)),
+        ("Times", line(NOT_A_BENCHMARK.format(recorder(file)))),
         *(("Reading", line(note)) for note in timeline.notes),
     ]
     made: list[Any] = [code(base_names(command)), ", "] if command else []

@@ -1,0 +1,161 @@
+"""Operators of PyTorch programs: what they cost, what they launched, and ranks beside each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import gmtime, strftime
+from typing import TYPE_CHECKING, Any
+
+from ncukit.api.reports import PathLike
+from ncukit.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncukit.collect.operators import Recorded
+    from ncukit.collect.options import ProfileOptions
+    from ncukit.collect.session import Listener
+    from ncukit.model.ops import Ops, TorchTrace
+    from ncukit.model.ranks import Ranks
+
+
+def ops(
+    target: PathLike | Sequence[str],
+    *,
+    kernel: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    host: bool = False,
+    calls: int | None = None,
+    trace: PathLike | None = None,
+    options: ProfileOptions | None = None,
+    listener: Listener | None = None,
+) -> Ops:
+    """Return the operators of ``target``: a trace of torch's profiler, or a script that is run under it.
+
+    Of a script ``kernel`` is the workload or function, ``params`` are its parameters, ``calls`` how often it
+    runs, and ``trace`` where its trace goes (default: a new file in ``reports``).  ``host`` samples Python
+    beside the GPU's gaps; of a trace it takes the stacks that the profiler recorded.
+
+    Raises:
+        ReportError: the trace cannot be used, or holds nothing.
+        UsageError: the script has no such workload, or ``host`` finds no stacks in a trace.
+        ToolError: the script fails.
+
+    >>> ops("missing.json.gz")
+    Traceback (most recent call last):
+    ncukit.errors.ReportNotFound: there is no file missing.json.gz
+    """
+    from ncukit.collect.options import ProfileOptions
+    from ncukit.diagnose.ops import analyse
+    from ncukit.diagnose.ops.host import from_stacks
+    from ncukit.diagnose.timeline.scope import whole
+    from ncukit.read.torch_trace import read_torch
+
+    words = [os.fspath(target)] if isinstance(target, str | os.PathLike) else list(target)
+    if words and words[0].endswith(".py"):
+        wanted = options or ProfileOptions()
+        given = {name: (str(value),) for name, value in (params or {}).items()}
+        wanted = replace(wanted, kernel=kernel or wanted.kernel, params={**wanted.params, **given})
+        return _of_script(words, wanted, host, calls, trace, listener)
+    if len(words) != 1:
+        raise UsageError("give one trace, or a Python script", "ncukit ops TRACE.json.gz")
+    if kernel is not None or params or calls is not None or trace is not None:
+        raise UsageError(
+            f"{words[0]} is a trace: nothing is run", "a workload and its parameters go with a .py file"
+        )
+    read = read_torch(words[0])
+    found = analyse(read)
+    if not host:
+        return found
+    seen = from_stacks(read, whole(read.trace))
+    if seen is None:
+        raise UsageError(
+            f"{words[0]} holds no Python stacks, so nothing says what the host did",
+            "record with with_stack=True, or run the script: ncukit ops SCRIPT.py --kernel NAME --host",
+        )
+    return replace(found, host=seen)
+
+
+def ranks(folder: PathLike | Sequence[PathLike], *, nccl_log: PathLike | None = None) -> Ranks:
+    """Return what traces of several ranks say together: one file a rank, in a folder or as a list.
+
+    ``nccl_log`` is what NCCL printed with ``NCCL_DEBUG=INFO``.
+
+    Raises:
+        ReportError: a trace cannot be used, or there are none.
+        UsageError: two traces are of the same rank.
+    """
+    from ncukit.diagnose.ops.ranks import analyse_ranks
+    from ncukit.read.nccl_log import read_nccl_log
+    from ncukit.read.rank_traces import rank_traces
+
+    log = None if nccl_log is None else read_nccl_log(nccl_log)
+    return analyse_ranks(rank_traces(folder), log)
+
+
+def _of_script(
+    words: list[str],
+    options: ProfileOptions,
+    host: bool,
+    calls: int | None,
+    trace: PathLike | None,
+    listener: Listener | None,
+) -> Ops:
+    from ncukit.collect import operators as collect
+    from ncukit.collect.target import resolve
+    from ncukit.diagnose.ops import analyse
+    from ncukit.diagnose.ops.checks import against_torch
+    from ncukit.read.torch_trace import read_torch
+
+    if len(options.points) > 1:
+        raise UsageError("operators are of one run: no sweep", "give one value for each --param")
+    if calls is not None and calls < 1:
+        raise UsageError(f"{calls} calls run nothing", "give --calls 1 or more")
+    point = options.points[0]
+    target = resolve(words, options).at(point)
+    kept = Path(trace) if trace is not None else new_trace(target.name)
+    made = collect.record(target, options, kept, calls=calls or collect.CALLS, host=host, listener=listener)
+    read = read_torch(kept)
+    named = [word for name, value in point.items() for word in ("--param", f"{name}={value}")]
+    program = [words[0], "--kernel", target.call or "", *named, *(["--", *words[1:]] if words[1:] else [])]
+    found = analyse(read, program)
+    return replace(
+        found,
+        torch=str(made.result.get("torch") or "") or found.torch,
+        checks=against_torch(found, made.result),
+        host=_host(read, made) if host else None,
+        notes=(*found.notes, *_run_notes(made)),
+    )
+
+
+def _run_notes(made: Recorded) -> list[str]:
+    from ncukit.render.words import plural
+
+    calls = int(made.result.get("calls", 0))
+    found = [f"the region ran {plural(calls, 'time')}, after warm-up", *made.notes]
+    if made.settings:
+        found.append("NCCL was set by " + ", ".join(f"{k}={v}" for k, v in made.settings.items()))
+    return found
+
+
+def _host(read: TorchTrace, made: Recorded) -> Any:
+    from ncukit.diagnose.ops.host import from_counts, from_samples
+    from ncukit.diagnose.timeline.scope import whole
+    from ncukit.tools.pyspy import RATE
+
+    if made.stays:
+        return from_samples(whole(read.trace), made.stays, 1_000_000_000 // RATE)
+    return from_counts(made.counts)
+
+
+def new_trace(name: str) -> Path:
+    """Return a file of its own in ``reports`` for the trace of ``name``."""
+    from ncukit.collect.directory import slug
+
+    stem = f"{slug(name)}-ops-{strftime('%Y%m%dT%H%M%SZ', gmtime())}"
+    found, n = Path("reports") / f"{stem}.json.gz", 1
+    while found.exists():
+        n += 1
+        found = Path("reports") / f"{stem}-{n}.json.gz"
+    return found
