@@ -62,7 +62,7 @@ def split(t: Terminal, cells: Cells, *, verbose: bool) -> list[str]:
         return []
     found = t.tree(found)
     lines = t.wrap(flat(found["sentence"]), first="ISSUE SLOTS  ", indent=" " * 13)
-    for bar in found["bars"][:2]:
+    for bar in found["bars"][: -1 if found["rows"] else None]:
         lines += t.wrap(f"{bar['name']}: {bar['text']}", first="  ", indent="    ")
     rows = found["rows"] if verbose else found["rows"][:SHOWN]
     if rows:

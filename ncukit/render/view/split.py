@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ncukit.diagnose.facts import Facts
@@ -18,10 +19,15 @@ SOURCES = {"counters": "counters", "samples": "stall samples"}
 
 
 def section(cells: Cells) -> dict[str, Any] | None:
-    """Return bars and table of the split of one launch; None where neither slots nor stalls are known."""
+    """Return bars and table of the split of one launch; None where neither slots nor stalls are known.
+
+    Where the schedulers are busy, waiting costs little: its causes are left out.
+    """
     found = split(Facts.of(cells.kernel))
     if found.issued is None and not found.parts:
         return None
+    if _busy(found):
+        found = replace(found, source=None, parts=(), agreement=None)
     return {
         "sentence": _sentence(found),
         "bars": _bars(cells, found),
@@ -31,16 +37,21 @@ def section(cells: Cells) -> dict[str, Any] | None:
     }
 
 
+def _busy(found: Split) -> bool:
+    issued = None if found.issued is None else found.issued.number
+    return issued is not None and issued >= 100 * ISSUE_GUARD
+
+
 def _sentence(found: Split) -> Line:
     words = ""
     if found.issued is not None and found.issued.number is not None:
         words = (
             f"Schedulers issue in {numbers.short(found.issued.number, '%')} of the cycles in which SMs work"
         )
-        if found.parts and found.issued.number < 100 * ISSUE_GUARD:
+        if found.parts:
             first = found.parts[0]
             words += f"; the first cause of the rest: {NAMES[first.category].lower()}"
-        elif found.issued.number >= 100 * ISSUE_GUARD:
+        elif _busy(found):
             words += ": they are busy, so waiting costs little"
     else:
         words = "How often schedulers issue is unknown; of the waiting, the causes are known"
