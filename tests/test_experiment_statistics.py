@@ -18,7 +18,7 @@ from ncukit.model.experiment import Goal
 SEEDS = 2000
 TIME = Goal("time")
 
-# Noise around one: symmetric, skewed, very skewed; one run in twenty takes half longer; two states of a clock.
+# Noise around one: symmetric, skewed, very skewed; one run in twenty takes longer; two states of a clock.
 NOISES: dict[str, Callable[[Random], float]] = {
     "normal": lambda r: 1 + 0.05 * r.gauss(0, 1),
     "lognormal": lambda r: r.lognormvariate(0, 0.05),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The measured child: imports a script once, makes its case, and does one step with it.
 
-    child.py time|region|trace SCRIPT --call NAME --result FILE [--param m=1024]... [-- ARGS]
+    child.py check|time|region|trace|operators SCRIPT --call NAME --result FILE [--param m=1024]... [-- ARGS]
 
 It is run by its path, in the interpreter of the script, and brings its own ncukit along: what is installed
 there does not matter.  What it found goes to FILE as JSON, which appears only when whole; standard output
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     """Do one step and return the exit code."""
     end = argv.index("--") if "--" in argv else len(argv)
     options = _options().parse_args(argv[:end])
-    _own_package()
+    own_package()
     from ncukit.errors import NcukitError
     from ncukit.workload import steps
 
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
             result["error"] = {"code": "app-failed", "message": "the script ended itself (SystemExit)"}
             print("the script ended itself before the measured region (SystemExit)", file=sys.stderr)
             return UNUSABLE
-        _print_traceback(error)
+        print_traceback(error)
         result["error"] = {"code": "app-failed", "message": f"{type(error).__name__}: {error}"}
         return 1
     finally:
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         write(options.result, result)
 
 
-def _print_traceback(error: BaseException) -> None:
+def print_traceback(error: BaseException) -> None:
     """Print the traceback as the script alone would have, without the frames of this harness."""
     harness, trace = str(Path(__file__).resolve().parent), error.__traceback__
     while trace is not None and trace.tb_next is not None and _is_harness(trace, harness):
@@ -92,21 +92,26 @@ def plain(value: Any) -> Any:
 
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="child.py", description="One step of a measured child of ncukit.")
-    parser.add_argument("step", choices=("time", "region", "trace"))
+    parser.add_argument("step", choices=("check", "time", "region", "trace", "operators"))
     parser.add_argument("script", type=Path)
     parser.add_argument("--call", required=True, help="workload or function to call")
     parser.add_argument("--result", type=Path, required=True, help="JSON file to write")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--baseline", help="of check: the workload or function to compare with")
+    parser.add_argument("--baseline-param", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--tolerance", type=float, help="of check: where the case says none")
     parser.add_argument("--warmup", type=int, help="calls before the region; default: until timings agree")
     parser.add_argument("--calls", type=int, default=1, help="calls inside the region")
     parser.add_argument("--repeat", type=int, help="samples; default: what fits into a second")
     parser.add_argument("--trace", type=Path, help="where the profiler of torch writes its trace")
+    parser.add_argument("--cprofile", type=Path, help="where cProfile's counts go, instead of a trace")
+    parser.add_argument("--least", type=float, default=0.0, help="seconds that the region lasts at least")
     parser.add_argument("--no-flush", action="store_true", help="leave the L2 warm between samples")
     parser.add_argument("--no-check", action="store_true", help="do not compare with the reference")
     return parser
 
 
-def _own_package() -> None:
+def own_package() -> None:
     """Make ``import ncukit`` mean the package that this file belongs to, without touching the search path."""
     folder = Path(__file__).resolve().parents[1]
     here = str(Path(__file__).resolve().parent)

@@ -1,15 +1,17 @@
-"""The steps that a measured child can do: time, run the marked region, trace it with torch's profiler."""
+"""The steps of a measured child: check, time, run the marked region, trace it with torch's profiler."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time as clock
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ncukit.workload import child, clocks, script
+from ncukit.workload import child, clocks, script, sides
+from ncukit.workload import operators as recorder
 from ncukit.workload.correct import compare
 from ncukit.workload.declare import Case
 from ncukit.workload.device import Device
@@ -17,6 +19,14 @@ from ncukit.workload.marks import Marks
 from ncukit.workload.timing import Stopwatch, summarise
 
 _FRAMEWORKS = ("torch", "triton", "cupy", "numba", "cuda", "jax", "numpy")
+
+
+def check(options: argparse.Namespace, result: dict[str, Any]) -> int:
+    """Check both sides of an experiment; nothing is timed."""
+    right = sides.check(options, result)
+    device = Device.current()
+    result |= {"device": asdict(device.facts) if device else None, "frameworks": _frameworks()}
+    return 0 if right else child.WRONG
 
 
 def time(options: argparse.Namespace, result: dict[str, Any]) -> int:
@@ -84,18 +94,42 @@ def trace(options: argparse.Namespace, result: dict[str, Any]) -> int:
     return 0
 
 
+def operators(options: argparse.Namespace, result: dict[str, Any]) -> int:
+    """Record the region's operators, or with ``--cprofile`` count its Python functions."""
+    case = _case(options, result)
+    watch, warm = _warm(case, options, result, flush=False)
+    calls = recorder.calls_of(options.calls, warm.last, options.least)
+    result |= {"opened": True, "closed": False, "calls": calls}
+    wait = watch.device.synchronise if watch.device is not None else _nothing
+    if options.cprofile is not None:
+        recorder.count(case.run, calls, wait, options.cprofile)
+    else:
+        result |= recorder.record(case.run, calls, wait, options.trace)
+    result["closed"] = True
+    return 0
+
+
+def _nothing() -> None:
+    """Wait for nothing: no GPU is used."""
+
+
 STEPS: dict[str, Callable[[argparse.Namespace, dict[str, Any]], int]] = {
+    "check": check,
     "time": time,
     "region": region,
     "trace": trace,
+    "operators": operators,
 }
 
 
 def _case(options: argparse.Namespace, result: dict[str, Any]) -> Case:
+    began = clock.perf_counter()
     module = script.load(Path(options.script))
+    loaded = clock.perf_counter()
     given = script.parse_parameters(options.param)
     case, values, calls = script.make_case(module, options.call, given)
-    result |= {"call": options.call, "params": values, "called": calls}
+    apart = {"import": loaded - began, "case": clock.perf_counter() - loaded}
+    result |= {"call": options.call, "params": values, "called": calls, "apart": apart}
     return case
 
 
@@ -122,13 +156,14 @@ def _warm(
     case: Case, options: argparse.Namespace, result: dict[str, Any], *, flush: bool
 ) -> tuple[Stopwatch, Any]:
     """Warm up as often as told; the calls that checking made count, so that all children call alike."""
-    already = result["called"]
+    already, began = result["called"], clock.perf_counter()
     case_watch = Stopwatch(case.run, None)
     first = case_watch.warm_up(1)  # after one call it is known whether a GPU is used
     watch = Stopwatch(case.run, Device.current(), flush=flush)
     rest = None if options.warmup is None else max(0, options.warmup - 1 - already)
     warm = watch.warm_up(rest)
     total = already + 1 + warm.calls
+    result["apart"]["warm-up"] = clock.perf_counter() - began
     result["warmup"] = {"calls": total, "settled": warm.settled}
     result["device"] = asdict(watch.device.facts) if watch.device else None
     result["frameworks"] = _frameworks()

@@ -20,6 +20,9 @@ from ncukit.tools.failures import Context, classify, failure
 from ncukit.tools.run import Completed
 from ncukit.workload.correct import compare, tolerance_of
 
+APART = ("import_time", "setup_time", "compile_time", "capture_time", "warmup_time")
+"""Numbers of a command's JSON [s] that are no part of what it measures."""
+
 
 class Commands:
     """Both sides are whole commands that differ in one word; numbers come from the JSON they print."""
@@ -118,12 +121,17 @@ class Commands:
         for goal in self.goals:
             if goal.metric != WALL:
                 values[goal.metric] = _number(data, goal.metric, side)
+        apart = {
+            name.removesuffix("_time"): float(data[name])
+            for name in APART
+            if name not in values and isinstance(data.get(name), int | float)
+        }
         reported = {
             name: value
             for name, value in data.items()
-            if name not in values and isinstance(value, str | int | float | bool)
+            if name not in (*values, *APART) and isinstance(value, str | int | float | bool)
         }
-        return Repetition(side, pair, order, values, reported=reported)
+        return Repetition(side, pair, order, values, apart=apart, reported=reported)
 
     def _run(self, bench: Bench, side: SideName) -> tuple[Completed, Mapping[str, Any]]:
         done = bench.execute(self.commands[side])

@@ -42,7 +42,7 @@ def _effects(t: Terminal, record: ExperimentRecord, view: dict[str, Any]) -> lis
         a, b = e["sides"]
         rows.append([e["metric"], a["median"], b["median"], e["change"], e["interval"], e["outcome"]])
         rows.append(["  spread (IQR)", a["relative"], b["relative"], "", "", ""])
-    lines = ["REPETITIONS  " + t.text(sentence(record)), *columns(rows, "<>>>><")]
+    lines = [*t.wrap(f"REPETITIONS  {sentence(record)}", indent="  "), *columns(rows, "<>>>><")]
     lines += [
         f"  {e['metric']}: {e['needed']} would show this difference; these show {e['detectable']} or more"
         for e in view["effects"]
