@@ -134,7 +134,7 @@ document.addEventListener('toggle', e => setTimeout(() => {
   const hot = lazy.rows[fold.dataset.i][4], W = lazy.words, note = inner.querySelector('.note');
   if (!hot || !hot.length) return;
   const box = document.createElement('div');
-  box.className = 'w';
+  box.className = 'w hotw scroll';
   box.innerHTML = '<table class="hotl"><caption></caption><thead><tr><th scope="col">Line</th><th scope="col" class="n">Share</th><th scope="col">First reason</th><th scope="col">Source or SASS</th></tr></thead><tbody></tbody></table>';
   box.querySelector('caption').textContent = lazy.hot;
   hot.forEach(([place, share, reason, text, why]) => {

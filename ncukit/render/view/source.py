@@ -24,8 +24,8 @@ HOTTEST = 10
 """Lines that are listed of a longer one."""
 AROUND = 2
 """Lines listed before and after each of them."""
-INSTRUCTIONS = 20
-"""Instructions that are printed, the hottest."""
+INSTRUCTIONS, FEW, VISIBLE = 20, 5, 1.0
+"""Instructions that are printed, the hottest; after the first few only from this share [%] on."""
 WARM, HOT = 3.0, 20.0
 """[%] Shares from which a line is tinted."""
 IN_FOLD = 5
@@ -73,6 +73,7 @@ def source(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
         "sentence": line(_sentence(view)),
         "legend": [{"id": c, "name": NAMES[c]} for c in NAMES if view.total.categories.get(c)],
         "columns": shown,
+        "caption": "The whole source" if _short(view) else "The hottest lines, with some around them",
         "lines": _listing(view, shown),
         "instructions": [_instruction(view, shown, i) for i in _hottest(view)],
         "count": plural(len(view.rows), "instruction"),
@@ -153,7 +154,7 @@ def _listing(view: SourceView, shown: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _chosen(view: SourceView) -> Iterable[tuple[SourceFile, Sequence[SourceLine]]]:
-    if len(view.files) == 1 and len(view.files[0].lines) <= WHOLE:
+    if _short(view):
         return [(view.files[0], view.files[0].lines)]
     costs = [(weight(view, one.cost), f, one.number) for f in view.files for one in f.lines if one.cost]
     costs.sort(key=lambda cost: -cost[0])
@@ -168,15 +169,24 @@ def _chosen(view: SourceView) -> Iterable[tuple[SourceFile, Sequence[SourceLine]
     return [(f, lines) for f, lines in chosen if lines]
 
 
+def _short(view: SourceView) -> bool:
+    return len(view.files) == 1 and len(view.files[0].lines) <= WHOLE
+
+
 def _line(view: SourceView, shown: Sequence[str], one: SourceLine, scale: int) -> dict[str, Any]:
-    row = {"number": one.number, "text": one.text, "cost": one.cost is not None}
+    row = {"number": one.number, "text": one.text or "", "cost": one.cost is not None}
+    if one.text is None and one.rows:
+        hottest = max(one.rows, key=lambda i: weight(view, view.rows[i].cost))
+        row |= {"lost": True, "text": view.rows[hottest].text}
     return row if one.cost is None else row | _cost(view, shown, one.cost, scale)
 
 
 def _hottest(view: SourceView) -> list[int]:
     """Return the positions of the instructions that are printed, in the order of the code."""
-    rows = sorted(range(len(view.rows)), key=lambda i: -weight(view, view.rows[i].cost))
-    return sorted(i for i in rows[:INSTRUCTIONS] if weight(view, view.rows[i].cost))
+    rows = sorted(range(len(view.rows)), key=lambda i: -weight(view, view.rows[i].cost))[:INSTRUCTIONS]
+    return sorted(
+        i for n, i in enumerate(rows) if share(view, view.rows[i].cost) >= (VISIBLE if n >= FEW else 1e-9)
+    )
 
 
 def _instruction(view: SourceView, shown: Sequence[str], i: int) -> dict[str, Any]:
