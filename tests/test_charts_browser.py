@@ -1,0 +1,183 @@
+"""The charts of a launch in a real Chromium: drawn in both themes, in print, on a phone, without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncukit.model import Diagnosis
+from ncukit.render import html
+from ncukit.render.view import page_view
+from tests.builders import kernel, raw_kernel
+from tests.diagnoses import FILE, INSTRUCTIONS, VERDICT
+from tests.test_charts import H100, LIMITS
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+SERIES = {
+    "pmsampling:dram__throughput.avg.pct_of_peak_sustained_elapsed": (
+        tuple(range(0, 400_000, 1000)),
+        tuple(float(20 + n % 60) for n in range(400)),
+    )
+}
+
+
+def charted() -> Diagnosis:
+    """Return a launch with every chart: memory, issue slots, occupancy, counters over time."""
+    made = kernel(
+        raw=raw_kernel("transpose", series=SERIES),
+        signals={
+            **LIMITS,
+            "global_load_bytes": 268_000_000,
+            "link_global_load_pct": 2.5,
+            "shared_load_bytes": 9_000_000_000,
+            "link_shared_load_pct": 84.6,
+            "link_dram_read_pct": 31.0,
+        },
+        **{
+            **H100,
+            "kernel_duration": 1.4e-3,
+            "block_size": 256,
+            "registers_per_thread": 80,
+            "sm_active_pct": 97.0,
+            "warps_issued_per_scheduler": 0.07,
+            "stall_cycles_shared_queue_full": 83.8,
+            "stall_cycles_global_memory_dependency": 23.1,
+            "l1_throughput_pct": 90.5,
+            "dram_throughput_pct": 61.9,
+            "dram_read_bytes": 268_000_000,
+            "dram_write_bytes": 0,
+            "l1_hit_rate_pct": 0.2,
+            "l2_hit_rate_from_l1_pct": 50.0,
+            "shared_bank_conflict_pct": 92.0,
+        },
+    )
+    return Diagnosis(made, INSTRUCTIONS, VERDICT)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a launch with every chart, the figure library beside it."""
+    path = tmp_path_factory.mktemp("charts") / "charts.html"
+    html.write_page(path, page_view(FILE, [charted()], generated=""), plotly="directory")
+    return path
+
+
+@pytest.fixture
+def visit(browser: Any, page: Path) -> Iterator[Callable[..., Any]]:
+    """Open the page; at the end nothing was printed on the console and nothing but files was asked for."""
+    contexts: list[Any] = []
+    faults: list[str] = []
+
+    def open_page(*, width: int = 1366, scheme: str = "light", **options: Any) -> Any:
+        size = {"width": width, "height": 768}
+        contexts.append(browser.new_context(viewport=size, color_scheme=scheme, **options))
+        tab = contexts[-1].new_page()
+        tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("request", lambda r: None if r.url.startswith("file:") else faults.append(r.url))
+        tab.goto(page.as_uri())
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def color(tab: Any, selector: str, what: str) -> str:
+    found: str = tab.locator(selector).first.evaluate(f"e => getComputedStyle(e).{what}")
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_memory_chart_has_its_boxes_lanes_and_names(visit: Callable[..., Any], scheme: str) -> None:
+    tab = visit(scheme=scheme)
+    chart = tab.locator("svg.memchart")
+    assert chart.locator("rect.box").count() == 7
+    assert chart.locator("rect.hotx").count() == 1
+    assert "84.6" in chart.text_content()
+    assert tab.get_by_role("img", name="Memory chart of launch 1").is_visible()
+    assert color(tab, ".memchart path.hot", "stroke") == color(tab, ".memchart rect.hotx", "stroke")
+    assert color(tab, ".memchart text", "fill") == color(tab, "body", "color")
+
+
+def test_words_of_the_memory_chart_stay_inside_it_and_do_not_cover_each_other(
+    visit: Callable[..., Any],
+) -> None:
+    tab = visit()
+    boxes = tab.evaluate(
+        """() => [...document.querySelectorAll('.memchart text')].map(e => {
+        const b = e.getBoundingClientRect(), s = e.ownerSVGElement.getBoundingClientRect();
+        return [b.left, b.top + 2, b.right, b.bottom - 2, b.left >= s.left - 1 && b.right <= s.right + 1]; })"""
+    )
+    assert all(inside for *_, inside in boxes)
+    for i, (x0, y0, x1, y1, _) in enumerate(boxes):
+        for a0, b0, a1, b1, _ in boxes[i + 1 :]:
+            assert x1 <= a0 or a1 <= x0 or y1 <= b0 or b1 <= y0
+
+
+def test_lanes_differ_in_thickness_and_unused_ones_are_dashed(visit: Callable[..., Any]) -> None:
+    tab = visit()
+    widths = tab.evaluate(
+        "[...document.querySelectorAll('.memchart path[stroke-width]:not(.tip)')]"
+        ".map(e => [e.className.baseVal, +e.getAttribute('stroke-width')])"
+    )
+    assert max(w for c, w in widths if c == "hot") > 10
+    assert color(tab, ".memchart path.none", "strokeDasharray") != "none"
+    assert color(tab, ".memchart path.hot:not(.tip)", "strokeDasharray") == "none"
+
+
+def test_a_phone_shows_the_table_of_links_instead_of_the_chart(visit: Callable[..., Any]) -> None:
+    tab = visit(width=375)
+    assert not tab.locator("svg.memchart").is_visible()
+    assert tab.locator("table.links").first.is_visible()
+
+
+def test_nothing_is_wider_than_the_window(visit: Callable[..., Any]) -> None:
+    tab = visit()
+    for width in (375, 640, 830, 1020, 1181, 1350, 1600):
+        tab.set_viewport_size({"width": width, "height": 768})
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+
+
+def test_occupancy_curves_are_drawn_and_change_with_the_theme(visit: Callable[..., Any]) -> None:
+    tab = visit(scheme="dark")
+    figure = "document.querySelector('[data-fig=occupancy-1]')"
+    assert tab.evaluate(f"{figure}.querySelectorAll('svg.main-svg').length") >= 1
+    assert tab.evaluate(f"{figure}.data.filter(t => t.mode === 'markers').map(t => t.y[0])") == [24, 24, 24]
+    dark = tab.evaluate(f"{figure}.data[0].line.color")
+    tab.locator("#theme").click()
+    assert tab.evaluate(f"{figure}.data[0].line.color") != dark
+    assert tab.evaluate(f"{figure}.data[0].line.color").startswith("#")
+
+
+def test_curves_stand_beside_each_other_and_on_a_phone_under_each_other(visit: Callable[..., Any]) -> None:
+    layout = "document.querySelector('[data-fig=occupancy-1]')._fullLayout"
+    tops = f"['yaxis', 'yaxis2', 'yaxis3'].map(axis => {layout}[axis].domain[0])"
+    assert len(set(visit().evaluate(tops))) == 1
+    assert len(set(visit(width=375).evaluate(tops))) == 3
+
+
+def test_charts_over_time_are_there_without_scripts(visit: Callable[..., Any]) -> None:
+    tab = visit(java_script_enabled=False)
+    assert tab.locator(".overtime svg").first.is_visible()
+    assert tab.locator("svg.memchart").is_visible()
+    assert tab.locator(".split .stack").count() == 3
+    assert tab.get_by_role("img", name="DRAM throughput: mean").first.is_visible()
+
+
+def test_print_shows_every_chart_in_light(visit: Callable[..., Any], tmp_path: Path) -> None:
+    tab = visit(scheme="dark")
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("svg.memchart").is_visible()
+    assert color(tab, ".memchart text", "fill") == "rgb(26, 28, 31)"
+    assert color(tab, ".overtime .curve", "stroke") == "rgb(42, 100, 164)"
+    assert (
+        tab.evaluate("document.querySelector('[data-fig=occupancy-1]')._fullLayout.font.color") == "#1a1c1f"
+    )
+    tab.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
+    assert (tmp_path / "page.pdf").stat().st_size > 20_000
