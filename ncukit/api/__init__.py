@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ncukit.api.datasets import build_dataset, query_dataset, write_index
     from ncukit.api.experiments import experiment, read_experiment, write_experiment
     from ncukit.api.operators import new_trace, ops, ranks
+    from ncukit.api.probing import probe
     from ncukit.api.reports import Report, Reports, diagnose, frame, read, select, write_report
     from ncukit.api.runs import profile, time
     from ncukit.api.samples import demo_reports, demo_traces
@@ -26,6 +27,7 @@ _MODULES = {
     "datasets": ("build_dataset", "query_dataset", "write_index"),
     "experiments": ("experiment", "read_experiment", "write_experiment"),
     "operators": ("new_trace", "ops", "ranks"),
+    "probing": ("probe",),
     "reports": ("Report", "Reports", "diagnose", "frame", "read", "select", "write_report"),
     "runs": ("profile", "time"),
     "samples": ("demo_reports", "demo_traces"),
@@ -48,6 +50,7 @@ __all__ = [
     "mfu",
     "new_trace",
     "ops",
+    "probe",
     "profile",
     "query_dataset",
     "ranks",

@@ -17,7 +17,7 @@ from ncukit.errors import NcukitError
 
 COMMANDS = (
     *("profile", "time", "experiment", "report", "show", "metrics", "compare", "baseline", "timeline"),
-    *("ops", "dataset", "index", "roofline", "mfu", "advise", "catalog", "doctor", "demo", "schema"),
+    *("ops", "dataset", "index", "roofline", "mfu", "advise", "probe", "catalog", "doctor", "demo", "schema"),
 )
 
 
