@@ -490,6 +490,10 @@ CASES: dict[str, Case] = {
         {"l2_busiest_slice_pct": 92.0, "l2_throughput_pct": 3.0, "kernel_duration": 1e-3},
         {"l2_busiest_slice_pct": 92.0, "l2_throughput_pct": 90.0, "kernel_duration": 1e-3},
         "One L2 slice is 92.0",
+        [
+            {"l2_busiest_slice_pct": 58.0, "l2_throughput_pct": 11.0, "kernel_duration": 1e-3},
+            {"l2_busiest_slice_pct": 70.0, "l2_throughput_pct": 50.0, "kernel_duration": 1e-3},
+        ],
     ),
     "sector-promotion": Case(
         {"l2_promoted_miss_pct": 60.0, "dram_throughput_pct": 80.0}, {"l2_promoted_miss_pct": 0.0}, "widened"
@@ -959,6 +963,51 @@ def test_tensor_use_follows_the_counters(name: str, counters: Launch, uses: bool
         tensor_inst=counters.get("tensor_inst"),
     )
     assert isinstance(outcome("tensor-use", kernel), Finding) == uses
+
+
+# Local memory: told by how it is addressed
+
+
+@pytest.mark.parametrize(
+    ("address", "calls", "says"),
+    [
+        ("[R1+0x4c]", 0, "from the stack pointer: most likely register spills at 80 registers a thread"),
+        ("[R1]", 500, "from the stack pointer: register spills, or arguments of called functions"),
+        ("[R12]", 0, "mostly at computed addresses: an array on the stack, not spilling"),
+    ],
+)
+def test_the_address_tells_spills_from_arrays(address: str, calls: int, says: str):
+    rows = [
+        (f"STL {address}, R5", {"inst": 1000}),
+        (f"LDL R5, {address}", {"inst": 1000}),
+        ("CALL.REL.NOINC 0x80", {"inst": calls}),
+    ]
+    finding = outcome(
+        "local-memory",
+        launch(local_load_inst=1e3, local_store_inst=1e3, registers_per_thread=80.0, code=rows),
+    )
+    assert isinstance(finding, Finding)
+    assert says in finding.title
+
+
+def test_a_full_slice_ahead_of_the_others_matters_less_than_one_alone():
+    ahead = outcome(
+        "uneven-slices", launch(l2_busiest_slice_pct=91.0, l2_throughput_pct=60.0, kernel_duration=1e-3)
+    )
+    alone = outcome(
+        "uneven-slices", launch(l2_busiest_slice_pct=91.0, l2_throughput_pct=6.0, kernel_duration=1e-3)
+    )
+    assert isinstance(ahead, Finding)
+    assert isinstance(alone, Finding)
+    assert (ahead.severity, alone.severity) == ("medium", "high")
+
+
+def test_dram_goes_one_way_where_all_global_accesses_do():
+    full = {"dram_throughput_pct": 94.7, "global_load_opcode_inst": 131_072.0}
+    finding = outcome("dram-direction", launch(global_opcode_inst=131_072.0, **full))
+    assert isinstance(finding, Finding)
+    assert finding.title.startswith("All 131k global accesses are loads")
+    assert outcome("dram-direction", launch(global_opcode_inst=262_144.0, **full)) is None
 
 
 # severity and gain

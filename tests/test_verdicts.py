@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import re
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.api import read
+from ncukit.diagnose import RULES
 from ncukit.model import Diagnosis
 from scripts import disagreements, verdicts
 from tests.conftest import tool
@@ -23,6 +25,30 @@ FINDINGS = 0.95
 """Share of the findings that the labels expect and that must be among ours (224 of 232 are)."""
 
 EXPECTED = Path(__file__).with_name("expected_findings.toml")
+PINNED = Path(__file__).with_name("real_findings.toml")
+
+UNSEEN = {
+    "atomic-traffic",
+    "bank-arbitration",
+    "bank-conflicts-stores",
+    "carve-out",
+    "contended-atomics",
+    "debug-build",
+    "fp32-without-tensor",
+    "miss-destinations",
+    "mma-where-wgmma",
+    "partial-writes",
+    "peer-memory",
+    "reads-beyond-misses",
+    "register-spills",
+    "sector-promotion",
+    "shared-atomics",
+    "special-functions",
+    "uneven-slices",
+    "uneven-sms",
+    "useful-bytes",
+}
+"""Rules that no launch of the real reports trips."""
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +61,12 @@ def judged(shared: Path) -> Judged:
 def labels(shared: Path) -> list[dict[str, str]]:
     """An expert's labels: what is acceptable, what would be plainly wrong."""
     return disagreements.labels(shared)
+
+
+@functools.cache
+def with_code(path: Path, index: int) -> Diagnosis:
+    """Return one launch judged with its instructions, which takes longer."""
+    return next(itertools.islice(verdicts.judge(path, code=True), index, None))
 
 
 def pick(judged: Judged, file: str, index: int = 0) -> Diagnosis:
@@ -117,7 +149,7 @@ def test_nearly_all_findings_that_an_expert_expects_are_ours(judged: Judged, lab
         said = says(judged[path][index])
         claimed = [entry for entry in entries if not entry.startswith("missed: ")]
         if any(unmet(entry, said) for entry in claimed):  # some findings need the instructions
-            said = says(next(itertools.islice(verdicts.judge(path, code=True), index, None)))
+            said = says(with_code(path, index))
         wrong |= {f"{place(label)} {part}": said for entry in claimed for part in unmet(entry, said)}
         missed += len(entries) - len(claimed)
         total += len(entries)
@@ -187,6 +219,87 @@ def test_pins(judged: Judged, file: str, index: int, cls: str, limiter: str):
     assert (found.cls, found.limiter) == (cls, limiter)
 
 
+KINDS: dict[str, dict[str, set[str]]] = {
+    "tensor GEMM": {
+        "sm80-a100-80gb-pcie-ncu2024.1-01/0": {"latency-bound:small-grid"},  # CUTLASS int8, 36 blocks
+        "sm80-a100-80gb-pcie-ncu2024.1-02/1": {"latency-bound:small-grid"},  # CUTLASS int8, 96 blocks
+        "sm100-b200-ncu2025.2-01/0": {"latency-bound:small-grid"},  # int8
+        "sm75-t4-ncu2025.1-01/2": {"memory-bound:l1"},  # fp16 wmma, fragments from global memory
+        "sm89-rtx-4060-ti-ncu2025.4-m01/0": {"compute-bound:tensor"},  # fp16 attention
+        "sm90-h100-80gb-hbm3-ncu2024.1-m02/0": {"balanced", "compute-bound:tensor"},  # bf16 wgmma
+        "sm100-b200-ncu2025.3-m01/0": {"latency-bound:small-grid"},  # fp4 tcgen05
+    },
+    "GEMM without tensor cores": {
+        "sm75-gtx-1660-super-ncu2024.1-01/0": {"compute-bound:lsu-issue"},
+        "sm86-a10g-ncu2023.1-04/0": {"memory-bound:l1"},
+        "sm86-a10g-ncu2023.1-01/3": {"compute-bound:fp32"},
+        "sm90-h100-80gb-hbm3-ncu2024.1-m01/0": {"memory-bound:shared"},
+    },
+    "transpose": {
+        "sm89-rtx-4090-ncu2023.1-04/0": {"memory-bound:l2"},  # naive: scattered stores
+        "sm89-rtx-4090-ncu2023.1-04/2": {"memory-bound:dram"},  # 16-way conflicts behind a full DRAM
+        "sm89-rtx-4090-ncu2023.1-04/3": {"memory-bound:dram"},  # padded
+    },
+    "reduction and scan": {
+        "sm89-rtx-4060-ncu2024.3-01/0": {"latency-bound:small-grid"},
+        "sm89-rtx-4060-ncu2024.3-01/1": {"latency-bound:occupancy"},
+        "sm86-rtx-3070-ncu2020.3-m01/0": {"latency-bound:synchronisation"},
+    },
+    "local memory": {
+        "sm86-a40-ncu2022.4-01/4": {"balanced", "memory-bound:dram"},  # spills
+        "sm89-rtx-4080-laptop-gpu-ncu2026.1-m01/0": {"memory-bound:l2"},  # a stack per thread
+    },
+    "gather and scatter": {
+        "sm80-a100-pcie-40gb-ncu2021.2-03/0": {"latency-bound:dependency"},
+        "sm80-a100-pcie-40gb-ncu2021.2-02/0": {"balanced", "compute-bound:int"},
+        "sm75-rtx-2080-ti-ncu2022.3-01/1": {"memory-bound:l1"},  # strided
+    },
+    "tiny grid": {
+        "sm70-v100-pcie-16gb-ncu2020.1-01/0": {"latency-bound:small-grid"},
+        "sm80-a100-pcie-40gb-ncu2020.3-02/2": {"latency-bound:small-grid"},
+        "sm89-rtx-4080-super-ncu2024.3-01/30": {"latency-bound:small-grid"},
+        "sm90-h100-ncu2024.3-m01/0": {"latency-bound:small-grid"},
+    },
+    "CUB sort": {
+        "sm80-a100-pcie-40gb-ncu2021.2-01/2": {"latency-bound:imbalance"},  # histogram
+        "sm80-a100-pcie-40gb-ncu2021.2-01/4": {"latency-bound:small-grid"},  # sum of the histogram
+        "sm80-a100-pcie-40gb-ncu2021.2-01/6": {"latency-bound:None"},  # onesweep; stalls not collected
+        "sm80-a100-pcie-40gb-ncu2021.2-01/20": {"latency-bound:small-grid"},  # onesweep, few keys
+    },
+    "no floating point": {
+        "sm86-a40-ncu2022.1-01/0": {"memory-bound:dram"},  # fill
+        "sm89-rtx-4090-ncu2023.1-04/1": {"memory-bound:dram"},  # copy
+        "sm86-rtx-3070-ncu2022.3-02/0": {"memory-bound:dram"},  # initialisation
+        "sm75-gtx-1660-super-ncu2021.1-01/0": {"latency-bound:small-grid"},  # objects made on the device
+        "sm86-rtx-3080-ti-ncu2022.4-01/0": {"latency-bound:small-grid"},
+    },
+}
+"""Kinds of kernels, and the answers an expert would give to launches of each."""
+
+
+def at(judged: Judged, where: str) -> Diagnosis:
+    file, index = where.rsplit("/", 1)
+    return pick(judged, file, int(index))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_kernel_gets_the_class_an_expert_would_give(judged: Judged, kind: str):
+    for where, accepted in KINDS[kind].items():
+        verdict = at(judged, where).verdict
+        assert {verdict.cls, f"{verdict.cls}:{verdict.limiter}"} & accepted, (where, verdict.claim)
+
+
+def test_kernels_without_floating_point_get_the_instruction_roofline(judged: Judged):
+    for where in KINDS["no floating point"]:
+        assert {point.precision for point in at(judged, where).roofline.points} == {"inst"}, where
+    for launches in judged.values():
+        for d in launches:
+            kinds = {point.precision for point in d.roofline.points}
+            assert kinds == {"inst"} or "inst" not in kinds
+            if d.kernel.number("flops_total"):
+                assert "inst" not in kinds
+
+
 @pytest.mark.parametrize(
     ("file", "index", "finding", "words"),
     [
@@ -205,6 +318,18 @@ def test_pins(judged: Judged, file: str, index: int, cls: str, limiter: str):
 def test_findings_on_real_reports(judged: Judged, file: str, index: int, finding: str, words: str):
     found = {f.id: f for f in pick(judged, file, index).findings}
     assert words in found[finding].title + found[finding].detail
+
+
+def test_every_rule_that_a_real_launch_trips_is_pinned_there(judged: Judged):
+    pinned = tomllib.loads(PINNED.read_text(encoding="utf-8"))
+    assert set(pinned) | UNSEEN == set(RULES)
+    tripped = {f.id for launches in judged.values() for d in launches for f in d.findings}
+    assert not tripped & UNSEEN, "pin it"
+    for rule, where in pinned.items():
+        if rule not in {f.id for f in at(judged, where).findings}:  # it needs the instructions
+            file, index = where.rsplit("/", 1)
+            path = next(path for path in judged if path.stem == file)
+            assert rule in {f.id for f in with_code(path, int(index)).findings}, where
 
 
 @pytest.mark.parametrize(

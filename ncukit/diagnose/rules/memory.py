@@ -27,6 +27,9 @@ REUSED = 1 / MORE
 REMOTE = 1.0
 """[%] of the misses on another GPU or the host: each is many times slower than a local one."""
 
+AHEAD = 1.3
+"""Busiest L2 slice over the mean from which a full one keeps others waiting; evenly spread: below 1.1."""
+
 ATOMICS = 10.0
 """[%] of the requests at L2 from which atomics are a visible part of its work."""
 
@@ -243,10 +246,12 @@ def possible_atomics(k: View) -> Found | None:
 def uneven_slices(k: View) -> Found | None:
     """The busiest L2 slice is far above the mean [%]."""
     hottest, mean = k["l2_busiest_slice_pct"], k["l2_throughput_pct"]
-    if hottest < HOT_SLICE or hottest < UNEVEN * mean or (k.get("kernel_duration") or 0.0) < STEADY:
+    alone = hottest >= HOT_SLICE and hottest >= UNEVEN * mean
+    ahead = hottest >= CERTAIN and hottest >= AHEAD * mean
+    if not (alone or ahead) or (k.get("kernel_duration") or 0.0) < STEADY:
         return None
     return Found(
         f"One L2 slice is {short(hottest, '%')} busy while the mean over all is {short(mean, '%')}",
-        "high",
+        "high" if alone else "medium",
         advice="Many accesses share one address or one stride: spread the counter, change the padding.",
     )
