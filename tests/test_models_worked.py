@@ -156,8 +156,9 @@ def test_what_was_not_asked_for_is_said_to_be_left_out() -> None:
     assert full.name == "gemm(m=8, n=8, k=8, alpha, beta, bias, activation=1)"
 
 
-def test_an_integer_product_has_no_flops_to_add() -> None:
-    assert models.gemm(8, 8, 8, "int8", bias=True).flop == {"tensor_int8": 1024}
+def test_integer_sums_are_scaled_in_single_precision() -> None:
+    assert models.gemm(8, 8, 8, "int8", alpha=True).flop == {"tensor_int8": 1024, "fp32": 64}
+    assert models.gemm(8, 8, 8, "fp64", beta=True).flop == {"fp64": 1024 + 128}
 
 
 def test_fusing_a_chain_saves_two_passes_for_each_intermediate() -> None:

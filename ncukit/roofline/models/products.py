@@ -30,8 +30,8 @@ def gemm(
     """Return the model of C = A B with A of ``m`` x ``k`` and B of ``k`` x ``n`` elements.
 
     2 m n k FLOP (Golub, Van Loan: Matrix Computations, section 1.1); A and B are read, C is written in
-    ``out``.  How sums are kept changes neither.  Scaling, bias and activation are FP32 work on the ordinary
-    pipes, of the same kernel: they move nothing but what they read.
+    ``out``.  How sums are kept changes neither.  Scaling, bias and activation are work of the same kernel on
+    the ordinary pipes, in FP64 for FP64 sums, else in FP32: they move nothing but what they read.
 
     Raises:
         UsageError: a size is not positive, a data type is unknown, or sums are narrower than the factors.
@@ -62,7 +62,7 @@ def gemm(
         ),
         work(
             (matrix_precision(kind), (2 * k - exact_sums) * outputs),
-            (scalar_precision(sums), sum(extras.values()) * outputs),
+            ("fp64" if sums == "fp64" else "fp32", sum(extras.values()) * outputs),
         ),
         kind,
         read,
