@@ -12,9 +12,10 @@ As a workload its time is that of a whole generation.  As a program it prints on
 token, 95th percentile of the time between tokens, prefill; set-up and capture apart; and what both modes must
 agree on.  Gaps and kernel durations are for traces, never for these numbers.
 
-    ncukit experiment decode.py --baseline decode --control mode=eager,graph --watch gap_time:lower
+    ncukit experiment decode.py --baseline decode --control mode=eager,graph \
+        --range decode --watch gap_time:lower --watch kernel_time:lower
     ncukit experiment --end-to-end 'python decode.py --mode {mode}' --control mode=eager,graph \
-        --metric time_per_output_token --metric p95_latency --watch gap_time:lower \
+        --metric time_per_output_token --metric p95_latency --range decode --watch gap_time:lower \
         --same output_tokens --same tokens_sha256 --same logits
 """
 
@@ -28,6 +29,7 @@ import time
 import torch
 
 import ncukit
+from ncukit.workload.declare import parameters
 
 EXPECT = {
     "region": ["launch-bound"],
@@ -36,8 +38,6 @@ EXPECT = {
 }
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPE = torch.float16 if DEVICE == "cuda" else torch.float32
-SIZES = {"requests": 32, "prompt": 512, "tokens": 64, "layers": 4, "heads": 8, "head_dim": 64}
-VOCABULARY = 8192
 
 
 class Generator:
@@ -157,7 +157,9 @@ def _norm(x):
     return torch.nn.functional.rms_norm(x, x.shape[-1:])
 
 
-@ncukit.workload(mode="eager", **SIZES, vocabulary=VOCABULARY)
+@ncukit.workload(
+    mode="eager", requests=32, prompt=512, tokens=64, layers=4, heads=8, head_dim=64, vocabulary=8192
+)
 def decode(mode, requests, prompt, tokens, layers, heads, head_dim, vocabulary):
     sizes = (requests, prompt, tokens, layers, heads, head_dim, vocabulary)
     generator = Generator(mode, *sizes)
@@ -212,9 +214,8 @@ def percentile(values, share):
 
 def main():
     parser = argparse.ArgumentParser(description="Generate text once, and print its times as JSON.")
-    parser.add_argument("--mode", choices=("eager", "graph"), default="eager")
-    for name, value in {**SIZES, "vocabulary": VOCABULARY}.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
+    for name, value in parameters(decode).items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     given = vars(parser.parse_args())
     began = time.perf_counter()
     try:

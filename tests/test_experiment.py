@@ -374,7 +374,7 @@ def test_a_command_without_a_place_for_the_control_is_refused(lab: Lab) -> None:
 def test_the_profiled_pair_comes_last_and_says_what_moved(lab: Lab, stands: Path) -> None:
     with_driver(lab, stands / "lib")
     lab.launches(gemm())
-    watches = ("--watch", "kernel_duration:lower", "--watch", "kernel_time:lower")
+    watches = ("--watch", "kernel_duration:lower", "--watch", "kernel_time:lower", "--range", "ncukit")
     outcome = compared(lab, "exact", "off_by_a_bit", *watches, n=1)
     assert outcome.code == 0, outcome.err
     data = kept()
@@ -385,8 +385,23 @@ def test_the_profiled_pair_comes_last_and_says_what_moved(lab: Lab, stands: Path
     assert (duration["moved"], time["moved"]) == ("not-moved", "not-moved")
     assert duration["baseline"] == duration["variant"] == pytest.approx(120e-6)
     assert data["conclusion"]["code"] == "mechanism-unmoved"
+    assert "for each call of ncukit" in time["source"]
     assert data["repetitions"][0]["reported"]["timer"] == "cuda-events"
     assert [line[0] for line in lab.calls("ncu") + lab.calls("nsys")] == ["ncu", "ncu", "nsys", "nsys"]
+
+
+def test_a_profiler_that_fails_costs_only_the_diagnosis(lab: Lab, stands: Path) -> None:
+    with_driver(lab, stands / "lib")
+    lab.launches(gemm())
+    lab.without("nsys")
+    lab.without("ncu")
+    outcome = compared(lab, "exact", "off_by_a_bit", "--watch", "gap_time:lower")
+    assert outcome.code == 0, outcome.err
+    data = kept()
+    assert data["profiled"]["state"] == "partial"
+    assert "nsys" in data["profiled"]["detail"]
+    assert data["observed"][0]["moved"] == "unknown"
+    assert len(data["repetitions"]) == 2
 
 
 def test_no_profile_starts_no_profiler(lab: Lab, stands: Path) -> None:

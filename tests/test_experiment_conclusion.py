@@ -150,9 +150,10 @@ def test_gaps_and_kernel_durations_come_from_the_trace(tmp_path: Path) -> None:
 
 
 def test_a_side_without_a_trace_is_unknown_never_zero() -> None:
-    found = watched(FEWER_GAPS, {"gap_time": 1e-3}, {}, "")
-    assert (found.moved, found.variant) == ("unknown", None)
-    assert "variant" in found.source
+    found = watched(FEWER_GAPS, {"gap_time": 1e-3}, {}, "variant: nsys failed")
+    assert (found.moved, found.variant, found.source) == ("unknown", None, "variant: nsys failed")
+    lacking = watched(FEWER_GAPS, {"gap_time": 1e-3}, {"kernel_time": 1e-3}, "two traces")
+    assert lacking.source == "not in the trace of the variant"
 
 
 def test_counts_have_no_noise() -> None:

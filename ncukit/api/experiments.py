@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import gmtime, strftime
@@ -108,6 +109,8 @@ def experiment(
             _keep(directory, record)
         finally:
             directory.close()
+            with suppress(OSError):  # it is not empty
+                directory.path.rmdir()
     return record
 
 

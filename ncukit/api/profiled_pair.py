@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncukit.errors import ReportError, UsageError
+from ncukit.errors import NcukitError, ReportError, UsageError
 from ncukit.model.experiment import SIDES, Observed, Prediction, Profiled
 
 if TYPE_CHECKING:
@@ -35,31 +35,37 @@ def profile_pair(
     listener.note("profiling one run of each side, for diagnosis only")
     failures = []
     for side in SIDES:
-        carried = profile(
-            sides.words(side), options=sides.profile_options(side), output=folder / side, listener=listener
-        )
+        wanted = sides.profile_options(side)
+        try:
+            carried = profile(sides.words(side), options=wanted, output=folder / side, listener=listener)
+        except NcukitError as error:  # what the repetitions showed stays
+            failures.append(f"{side}: {error.message}")
+            continue
         if carried.failure is not None:
             failures.append(f"{side}: {carried.failure.message}")
-    summary, observed = _observed(folder, options.predictions)
+    summary, observed = _observed(folder, options.predictions, options.range)
     detail = "; ".join(failures) or "one run of each side was profiled"
     return Profiled("partial" if failures else "done", detail, SIDES, summary), observed
 
 
-def _observed(folder: Path, predictions: Sequence[Prediction]) -> tuple[str, tuple[Observed, ...]]:
+def _observed(
+    folder: Path, predictions: Sequence[Prediction], range: str | None
+) -> tuple[str, tuple[Observed, ...]]:
+    from ncukit.api.comparisons import compare
     from ncukit.compare.watched import watched as counted
     from ncukit.diagnose.experiment.traced import UNITS, watched
 
-    traces, found, comparison = _traces(folder), [], None
+    traces = {side: _traced(folder / side, range) for side in SIDES}
+    lost = "; ".join(f"{side}: {why}" for side, (_, why) in traces.items() if why)
+    source = lost or f"one trace of each side, for each call of {'the region' if range is None else range}"
+    found, comparison = [], None
     try:
-        from ncukit.api.comparisons import compare
-
         comparison = compare(folder / SIDES[0], folder / SIDES[1], match=["order"])
     except (ReportError, UsageError) as error:
         why = error.message
     for one in predictions:
         if one.metric in UNITS:
-            source = "one trace of each side, for each call of the region"
-            found.append(watched(one, traces["baseline"], traces["variant"], source))
+            found.append(watched(one, traces["baseline"][0], traces["variant"][0], source))
         elif comparison is None:
             found.append(Observed(one.metric, one.direction, "unknown", source=why))
         else:
@@ -68,23 +74,28 @@ def _observed(folder: Path, predictions: Sequence[Prediction]) -> tuple[str, tup
     return (pairs[0].summary.claim if len(pairs) == 1 else ""), tuple(found)
 
 
-def _traces(folder: Path) -> dict[str, Mapping[str, float]]:
+def _traced(folder: Path, range: str | None) -> tuple[Mapping[str, float], str]:
+    """Return the metrics of the trace of a run for one call of its region, or why there are none."""
+    from ncukit.collect.directory import EXPORT, TORCH_TRACE, TRACE, read_record
     from ncukit.diagnose.experiment.traced import traced
-    from ncukit.render.run.load import load
+    from ncukit.diagnose.isolate import region
+    from ncukit.diagnose.timeline import describe
+    from ncukit.diagnose.timeline.scope import in_range
+    from ncukit.read.nsys import read_export
+    from ncukit.read.torch_trace import read_torch_trace
 
-    found: dict[str, Mapping[str, float]] = {}
-    for side in SIDES:
-        found[side] = {}
-        try:
-            page = load(folder / side)
-        except ReportError:
-            continue
-        step = page.run.step("timeline")
-        if page.timeline is not None and step is not None:
-            words = step.command
-            calls = int(words[words.index("--calls") + 1]) if "--calls" in words else 1
-            found[side] = traced(page.timeline, calls)
-    return found
+    try:
+        step = read_record(folder).step("timeline")
+        if (folder / TORCH_TRACE).is_file():
+            trace = read_torch_trace(folder / TORCH_TRACE)
+        else:
+            trace = read_export(folder / EXPORT, folder / TRACE, "nsys-rep")
+        scope = region(trace)[0] if range is None else in_range(trace, range)
+        words = step.command if step is not None else ()
+        calls = int(words[words.index("--calls") + 1]) if "--calls" in words else 1
+        return traced(describe(scope), calls), ""
+    except (ReportError, UsageError) as error:
+        return {}, error.message
 
 
 def _unknown(predictions: Sequence[Prediction], why: str) -> tuple[Observed, ...]:

@@ -86,6 +86,10 @@ def experiment(
     gpu_kernel: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="The GPU kernel to profile; as for profile.")
     ] = None,
+    range: Annotated[
+        str | None,
+        typer.Option("--range", "-r", metavar="NAME", help="The NVTX range that metrics of a trace are of."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder of the experiment, a new one."),
@@ -142,6 +146,7 @@ def experiment(
         skip_check=skip_check,
         profile=profile,
         gpu_kernel=gpu_kernel,
+        range=range,
         l2_flush=l2_flush,
         timeout=timeout,
         env=tuple(env or ()),

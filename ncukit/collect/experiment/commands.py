@@ -88,8 +88,7 @@ class Commands:
         if not self.options.same:
             why = "no value of its output must agree (--same NAME)"
             return tuple(Correctness(side, "not-checked", "nothing", why) for side in SIDES)
-        base = Correctness("baseline", "passed", "itself", "the variant is compared with it")
-        return (base, *(self._agree(name) for name in self.options.same))
+        return tuple(self._agree(name) for name in self.options.same)
 
     def _agree(self, name: str) -> Correctness:
         values = {side: _at(self._primed[side][1], name) for side in SIDES}

@@ -27,7 +27,7 @@ class ExperimentOptions:
     command) that differs.  ``predictions`` belong to ``hypothesis``.  ``repeats`` are pairs of processes,
     ``samples`` the timed calls in each.  Of a ``command``: ``goals`` are numbers of its JSON output, ``same``
     are values of it that must agree on both sides.  ``tolerance`` (relative) is for results whose case
-    declares none.
+    declares none.  ``range`` is the NVTX range that metrics of a trace are of.
 
     Raises:
         UsageError: a value that does not exist.
@@ -46,6 +46,7 @@ class ExperimentOptions:
     skip_check: bool = False
     profile: bool = True
     gpu_kernel: str | None = None
+    range: str | None = None
     l2_flush: bool = True
     timeout: float = TIMEOUT
     env: tuple[str, ...] = ()

@@ -114,7 +114,7 @@ def _claim(code: Code, goal: Effect, observed: Sequence[Observed], others: Seque
             return f"Not supported: {better}, but not for the reason named, because {words}."
         return f"Not supported: {words}, and no difference of {name} is shown."
     if code == "improved":
-        return f"{better[:1].upper()}{better[1:]}; why is not tested."
+        return f"Shown: {better}; why is not tested."
     if code == "worse":
         return f"Worse: {better}."
     return f"No difference of {name} is shown."
@@ -125,24 +125,22 @@ def _text(control: Control, goal: Effect, observed: Sequence[Observed], others: 
     change = f"{control.name} changed from {control.baseline} to {control.variant}"
     if control.kind != "parameter":
         change = f"{control.variant} took the place of {control.baseline}"
-    where = "Under the recorded conditions, and only if they hold,"
-    parts = []
-    if goal.outcome == "not-shown":
-        span = f"from {_change(goal.low)} to {_change(goal.high)}" if goal.high < float("inf") else ""
-        parts.append(
-            f"If {change}, {goal.metric} might change by anything {span}".rstrip()
-            + f": {goal.baseline.n} repetitions of each side show no difference"
-        )
-        parts.append(_more(goal))
-    else:
-        parts.append(f"{where} {goal.metric} would be {percent(goal)} if {change}")
-    for one in others:
-        known = one.outcome != "not-shown"
-        words = f"would be {percent(one)}" if known else "is not shown to change"
-        parts.append(f"{one.metric} {words}")
-    if unknown := [one for one in observed if one.moved == "unknown"]:
-        parts.append(f"Whether {unknown[0].metric} moved is unknown: {unknown[0].source}")
-    return ". ".join(f"{part[:1].upper()}{part[1:]}" for part in parts if part) + "."
+    others_words = "".join(
+        f"; {one.metric} "
+        + ("is not shown to change" if one.outcome == "not-shown" else f"would be {percent(one)}")
+        for one in others
+    )
+    unknown = next((one for one in observed if one.moved == "unknown"), None)
+    end = "" if unknown is None else f" Whether {unknown.metric} moved is unknown: {unknown.source}."
+    if goal.outcome != "not-shown":
+        where = "Under the recorded conditions, and only if they hold,"
+        return f"{where} {goal.metric} would be {percent(goal)} if {change}{others_words}.{end}"
+    span = f" from {_change(goal.low)} to {_change(goal.high)}" if goal.high < float("inf") else ""
+    ran = f"{goal.baseline.n} repetition{'s' * (goal.baseline.n > 1)} of each side"
+    return (
+        f"If {change}, {goal.metric} might change by anything{span}: {ran} show no difference{others_words}. "
+        f"{_more(goal)}.{end}"
+    )
 
 
 def _change(ratio: float) -> str:

@@ -51,14 +51,16 @@ def traced(timeline: Timeline, calls: int = 1) -> dict[str, float]:
 def watched(
     prediction: Prediction, baseline: Mapping[str, float], variant: Mapping[str, float], source: str
 ) -> Observed:
-    """Return how a metric of two traces moved, beside what was predicted."""
+    """Return how a metric of two traces moved, beside what was predicted.
+
+    ``source`` says where they are from; of a trace without any metrics, why it has none.
+    """
     name, unit = prediction.metric, UNITS[prediction.metric]
     a, b = baseline.get(name), variant.get(name)
     if a is None or b is None:
-        lacks = "baseline" if a is None else "variant"
-        return Observed(
-            name, prediction.direction, "unknown", unit, a, b, source=f"not in the {lacks}'s trace"
-        )
+        lacks = f"not in the trace of the {'baseline' if a is None else 'variant'}"
+        why = lacks if baseline and variant else source
+        return Observed(name, prediction.direction, "unknown", unit, a, b, source=why)
     points = unit == "%"
     noise = 0.0 if name in COUNTED else FLOOR_POINTS if points else FLOOR
     change = b - a if points else 100 * (b - a) / a if a else (0.0 if b == a else None)

@@ -106,7 +106,7 @@ def change(ratio: float) -> str:
     """
     if not math.isfinite(ratio):
         return "without bound"
-    text = f"{100 * (ratio - 1):+.1f}{numbers.NARROW}%"
+    text = f"{100 * (ratio - 1):+.1f}{numbers.NARROW}%".replace("+0.0", "0.0").replace("-0.0", "0.0")
     return text.replace("-", numbers.MINUS)
 
 
