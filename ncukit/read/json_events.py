@@ -20,6 +20,8 @@ CHUNK = 1 << 20
 """[byte] read at once."""
 LIMIT = 1 << 26
 """Characters of one event, or of one value of the head, beyond which the file is no trace."""
+_AFTER = (",", "]", "}", " ", "\t", "\r", "\n")
+"""What may follow a number."""
 _MARGIN = 16
 """Characters before the end of what was read in which a fault may be the missing rest."""
 _NO_NUMBER = re.compile(r'(":\s*)[+-]?(?:inf|nan)\b', re.IGNORECASE)
@@ -175,7 +177,8 @@ class _Text:
                 continue
             except RecursionError as error:
                 raise _Fault("it is nested too deeply") from error
-            if end == len(self._buffer) and not isinstance(value, dict | list | str) and self._more(size):
+            open_end = not isinstance(value, dict | list | str) and self._buffer[end : end + 1] not in _AFTER
+            if open_end and self._more(size):
                 continue  # a number may go on
             self._at = end
             return value

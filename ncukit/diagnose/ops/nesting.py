@@ -41,6 +41,8 @@ class Nest:
         import numpy as np
 
         found = np.full(len(time), UNKNOWN, np.int64)
+        if not len(self):
+            return found
         for one in np.unique(thread):
             low, high = (int(i) for i in np.searchsorted(self.thread, (one, one + 1)))
             mask = thread == one
@@ -75,10 +77,12 @@ def nest(rows: Columns, key: Ints) -> Nest:
     """Return how ``rows`` (thread, start, end) nest; ``key`` tells which of them are the same.
 
     A span that outlasts the one it began in, which rounding does, counts in it as far as that one reaches.
+    Of two that begin and end together, the one with the larger External id began later: it is inside.
     """
     import numpy as np
 
-    order = np.lexsort((-rows["end"], rows["start"], rows["thread"]))
+    began = rows["external"] if "external" in rows else np.arange(len(rows))
+    order = np.lexsort((began, -rows["end"], rows["start"], rows["thread"]))
     thread, start, end, keys = (a[order] for a in (rows["thread"], rows["start"], rows["end"], key))
     parent: list[int] = [UNKNOWN] * len(order)
     inner = [0] * len(order)
