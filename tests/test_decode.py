@@ -95,7 +95,7 @@ def test_without_a_gpu_the_graph_says_that_it_cannot() -> None:
 
 def test_so_does_an_experiment_with_it(lab: Lab) -> None:
     sizes = [word for name, value in SMALL.items() for word in ("-p", f"{name}={value}")]
-    outcome = lab("experiment", str(DECODE), "-b", "decode", "--control", "mode=eager,graph", *sizes)
+    outcome = lab("experiment", str(DECODE), "--baseline", "decode", "--control", "mode=eager,graph", *sizes)
     assert outcome.code == 3
     assert "mode=graph cannot run here" in outcome.err
     assert "hint: use mode=eager" in outcome.err

@@ -107,7 +107,7 @@ def furnished(lab: Lab) -> Lab:
 
 def compared(lab: Lab, baseline: str, variant: str, *words: str, n: int = 1) -> Outcome:
     """Compare two workloads of the script, quickly."""
-    sides = ("-b", baseline, "-v", variant, "-n", str(n), "--samples", "1")
+    sides = ("--baseline", baseline, "--variant", variant, "-n", str(n), "--samples", "1")
     return lab("experiment", "work.py", *sides, "-q", "-o", "out", *words)
 
 
@@ -126,7 +126,7 @@ def done(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Path, 
     with pytest.MonkeyPatch.context() as patch:
         lab = furnished(Lab(tmp_path_factory.mktemp("done"), patch, stands))
         words = ("--hypothesis", "fewer waits", "--watch", "gap_time:lower", "--samples", "5", "--json")
-        sides = ("-b", "by_five", "-v", "by_four", "-n", "6", "-o", "out")
+        sides = ("--baseline", "by_five", "--variant", "by_four", "-n", "6", "-o", "out")
         outcome = lab("experiment", "work.py", *sides, *words)
         return lab.folder / "out", outcome, (lab.folder / "runs").read_text().split("\n")[:-1]
 
@@ -248,7 +248,7 @@ def test_not_a_number_does_not_even_equal_itself(lab: Lab) -> None:
 
 
 def test_a_parameter_can_be_the_control(lab: Lab) -> None:
-    words = ("-b", "sums", "--control", "n=1000,3000", "-n", "1", "--samples", "1", "-q", "-o", "out")
+    words = ("--baseline", "sums", "--control", "n=1000,3000", "-n", "1", "--samples", "1", "-q", "-o", "out")
     assert lab("experiment", "work.py", *words).code == 0
     data = kept()
     assert data["control"] == {"kind": "parameter", "name": "n", "baseline": "1000", "variant": "3000"}
@@ -259,18 +259,18 @@ def test_a_parameter_can_be_the_control(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("-b", "a", "-v", "b", "--control", "n=1,2"), "two things would differ"),
-        (("-b", "a"), "there is nothing to compare"),
-        (("-b", "sums", "--control", "n=1,2,3"), "has 3 values"),
-        (("-b", "sums", "--control", "n=1,2", "-p", "n=5"), "--param n is the control"),
-        (("-b", "sums", "--control", "m=1,2"), "no parameter 'm'"),
-        (("-b", "sums", "-v", "sums", "-p", "n=1,2"), "has several values"),
-        (("-b", "sums", "-v", "nothing"), "cannot be called"),
-        (("-b", "sums", "-v", "sums", "--watch", "dram_bytes"), "does not say which way"),
-        (("-b", "sums", "-v", "sums", "--watch", "dram_byte:lower"), "nearest: dram_bytes"),
-        (("-b", "sums", "-v", "sums", "--metric", "latency"), "are for whole commands"),
-        (("-b", "sums", "-v", "sums", "-n", "0"), "0 repeats compare nothing"),
-        (("-b", "x", "-v", "y", "--end-to-end", "run {}"), "no one thing to experiment with"),
+        (("--baseline", "a", "--variant", "b", "--control", "n=1,2"), "two things would differ"),
+        (("--baseline", "a"), "there is nothing to compare"),
+        (("--baseline", "sums", "--control", "n=1,2,3"), "has 3 values"),
+        (("--baseline", "sums", "--control", "n=1,2", "-p", "n=5"), "--param n is the control"),
+        (("--baseline", "sums", "--control", "m=1,2"), "no parameter 'm'"),
+        (("--baseline", "sums", "--variant", "sums", "-p", "n=1,2"), "has several values"),
+        (("--baseline", "sums", "--variant", "nothing"), "cannot be called"),
+        (("--baseline", "sums", "--variant", "sums", "--watch", "dram_bytes"), "does not say which way"),
+        (("--baseline", "sums", "--variant", "sums", "--watch", "dram_byte:lower"), "nearest: dram_bytes"),
+        (("--baseline", "sums", "--variant", "sums", "--metric", "latency"), "are for whole commands"),
+        (("--baseline", "sums", "--variant", "sums", "-n", "0"), "0 repeats compare nothing"),
+        (("--baseline", "x", "--variant", "y", "--end-to-end", "run {}"), "no one thing to experiment with"),
     ],
 )
 def test_what_makes_no_experiment_is_refused(lab: Lab, words: tuple[str, ...], message: str) -> None:
@@ -306,7 +306,7 @@ def served(lab: Lab, baseline: str, variant: str, *words: str, n: int = 6) -> Ou
     import sys
 
     command = f"{sys.executable} serve.py {{}}"
-    sides = ("-b", baseline, "-v", variant, "-n", str(n), "-q", "-o", "out")
+    sides = ("--baseline", baseline, "--variant", variant, "-n", str(n), "-q", "-o", "out")
     return lab("experiment", "--end-to-end", command, *sides, *words)
 
 

@@ -278,6 +278,12 @@ def test_an_explicit_tolerance_wins() -> None:
     assert compare(numpy.full(4, 1.05), numpy.ones(4), 0.1).passed
 
 
+def test_integers_are_exact_whatever_is_declared() -> None:
+    logits_and_tokens = ([1.0], [7, 8])
+    assert compare(([1.05], [7, 8]), logits_and_tokens, 0.1).passed
+    assert not compare(([1.05], [7, 9]), logits_and_tokens, 0.9).passed
+
+
 def test_every_floating_type_has_a_tolerance() -> None:
     for name in ("torch.bfloat16", "torch.float8_e4m3fn", "torch.float8_e5m2", "complex64", "torch.float16"):
         assert 0 < tolerance_of(name) < 1

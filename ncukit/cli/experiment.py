@@ -22,11 +22,11 @@ def experiment(
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", "-b", metavar="NAME", help="The workload to beat; of a command, the text for {}."
+            "--baseline", metavar="NAME", help="The workload to beat; of a command, the text for {}."
         ),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option("--variant", "-v", metavar="NAME", help="The workload that should beat it.")
+        str | None, typer.Option("--variant", metavar="NAME", help="The workload that should beat it.")
     ] = None,
     control: Annotated[
         str | None,
@@ -113,7 +113,7 @@ def experiment(
     ncukit experiment my_kernel.py --baseline gemm_v1 --variant gemm_v2
     ncukit experiment my_kernel.py --baseline gemm_v1 --variant gemm_v2 --watch dram_bytes:lower
     ncukit experiment my_kernel.py --baseline gemm --control tile=64,128 --param n=4096
-    ncukit experiment --end-to-end 'python serve.py --engine {}' -b eager -v graph --metric p95_latency
+    ncukit experiment --end-to-end 'python serve.py --engine {}' --baseline eager --variant graph
 
     Results are checked first, and a wrong one ends it (exit code 1).  Then fresh processes alternate without
     any profiler; less than the run-to-run variation is "not shown".  The profiled pair is for diagnosis only.

@@ -1,8 +1,8 @@
 """Correctness before performance: is the result what the reference says, as far as its data type allows?
 
 Two numbers agree when they differ by at most ``tolerance x (|reference| + rms of the reference)``: elements
-that cancel to almost nothing carry the error of the whole sum.  NaN never passes; infinity only where the
-reference is infinite too.
+that cancel to almost nothing carry the error of the whole sum.  Integers must be equal, also where a
+tolerance is declared.  NaN never passes; infinity only where the reference is infinite too.
 """
 
 from __future__ import annotations
@@ -79,6 +79,12 @@ def tolerance_of(dtype: object) -> float:
     return next((value for start, value in TOLERANCES if name.startswith(start)), 0.0)
 
 
+def _limit(dtype: object, tolerance: float | None) -> float:
+    """Return the tolerance that holds: integers must be equal, whatever is declared."""
+    own = tolerance_of(dtype)
+    return tolerance if tolerance is not None and own else own
+
+
 def _leaves(a: Any, b: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the pairs of tensors, arrays and numbers in two structures of one shape."""
     if isinstance(b, dict):
@@ -99,7 +105,7 @@ def _numbers(a: Any, b: Any, tolerance: float | None, path: str) -> Comparison:
     if not isinstance(a, int | float | complex) or not isinstance(b, int | float | complex):
         same = type(a) is type(b) and a == b
         return Comparison(same, f"the result{path} is {a!r:.80}, the reference {b!r:.80}", elements=1)
-    limit = tolerance_of(type(a).__name__) if tolerance is None else tolerance
+    limit = _limit(type(a).__name__, tolerance)
     if a != a or b != b:
         return Comparison(False, f"the result{path} is {a!r}, the reference {b!r}", limit, None, 1)
     if a == b or (abs(b) != math.inf and abs(a - b) <= limit * abs(b)):
@@ -110,7 +116,7 @@ def _numbers(a: Any, b: Any, tolerance: float | None, path: str) -> Comparison:
 
 
 def _arrays(a: Any, b: Any, tolerance: float | None, path: str) -> Comparison:
-    limit = tolerance_of(a.dtype) if tolerance is None else tolerance
+    limit = _limit(a.dtype, tolerance)
     lib, a, b = _common(a, b)
     if tuple(a.shape) != tuple(b.shape):
         raise _Different(f"the result{path} has shape {tuple(a.shape)}, the reference {tuple(b.shape)}")

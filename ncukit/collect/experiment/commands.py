@@ -100,7 +100,7 @@ class Commands:
             )
         declared = self._primed["baseline"][1].get("dtype")
         tolerance = self.options.tolerance
-        if tolerance is None and isinstance(declared, str) and _floating(values["baseline"]):
+        if tolerance is None and isinstance(declared, str):
             tolerance = tolerance_of(declared)
         found = compare(_array(values["variant"]), _array(values["baseline"]), tolerance)
         return Correctness(
