@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ncukit.diagnose.ops.attribute import owners
+from ncukit.diagnose.ops.nesting import nest
 from ncukit.diagnose.timeline.names import kernel_kind
+from ncukit.model.ops import TorchTrace
 from ncukit.model.ranks import Clock
 from ncukit.model.trace import UNKNOWN, Columns, Trace
 
@@ -65,15 +68,24 @@ def is_collective(trace: Trace) -> NDArray[np.bool_]:
     return found | (rows["collective"] != UNKNOWN) if "collective" in rows else found
 
 
-def pieces(trace: Trace) -> dict[Instance, Piece]:
+def pieces(trace: TorchTrace) -> dict[Instance, Piece]:
     """Return the collectives of a rank: kind, group, and which of them, by torch's number or by order.
 
-    Torch's sequence number is used where every kernel of a group has one of its own.
+    Torch's sequence number is used where every kernel of a group has one of its own.  NCCL sends and receives
+    also for all-to-all: then the operator that launched the kernel tells what it was.
     """
-    rows = trace.kernels.take(is_collective(trace))
+    mask = is_collective(trace.trace)
+    rows = trace.trace.kernels.take(mask)
+    keys = [_key(trace.trace, rows, row) for row in range(len(rows))]
+    if any(kind == "send-receive" for kind, _ in keys):
+        asked = _operators(trace, mask)
+        keys = [
+            (said, group) if kind == "send-receive" and said else (kind, group)
+            for (kind, group), said in zip(keys, asked, strict=True)
+        ]
     by_key: dict[Key, list[int]] = {}
-    for row in range(len(rows)):
-        by_key.setdefault(_key(trace, rows, row), []).append(row)
+    for row, key in enumerate(keys):
+        by_key.setdefault(key, []).append(row)
     found: dict[Instance, Piece] = {}
     for (kind, group), of in by_key.items():
         said = [int(rows["sequence"][row]) for row in of] if "sequence" in rows else []
@@ -83,6 +95,22 @@ def pieces(trace: Trace) -> dict[Instance, Piece]:
             found[kind, group, number] = Piece(
                 int(rows["start"][row]), int(rows["end"][row]), None if size == UNKNOWN else size
             )
+    return found
+
+
+def _operators(trace: TorchTrace, mask: NDArray[np.bool_]) -> list[str]:
+    """Return what torch's operators call the collectives of these kernels, "" where none says so."""
+    names = trace.trace.names
+    made = nest(trace.operators, trace.operators["name"])
+    found = []
+    for row in owners(trace, made).of["kernels"][mask].tolist():
+        said = ""
+        while row != UNKNOWN and not said:
+            name = names[int(made.key[row])]
+            kind = collective_kind(name) if name.startswith(("c10d::", "nccl:")) else "other"
+            said = "" if kind == "other" else kind
+            row = int(made.parent[row])
+        found.append(said)
     return found
 
 

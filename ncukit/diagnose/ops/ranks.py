@@ -67,7 +67,7 @@ class _Rank:
 def analyse_ranks(traced: Sequence[Traced], log: NcclLog | None = None, folder: str = "") -> Ranks:
     """Return what the traces say together; ``log`` is what NCCL printed."""
     ranks = [one.rank for one in traced]
-    found = {one.rank: pieces(one.trace.trace) for one in traced}
+    found = {one.rank: pieces(one.trace) for one in traced}
     work = {one.rank: _work(one.trace) for one in traced}
     set_clocks = clocks(found, ranks)
     known = {clock.rank: clock for clock in set_clocks if clock.offset is not None}
