@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncukit import models
@@ -218,6 +218,7 @@ def test_a_normalisation_counts_every_operation(rows: int, columns: int, affine:
     assert model.total_flop == counted(lambda: [normalise(row) for row in matrix(rows, columns)])
 
 
+@settings(deadline=None)
 @given(*[st.integers(1, 3)] * 4, st.integers(1, 2), st.integers(0, 2), st.integers(1, 2))
 def test_a_convolution_counts_every_operation_and_every_pixel(
     channels: int, filters: int, high: int, wide: int, stride: int, padding: int, dilation: int
@@ -251,6 +252,7 @@ def test_a_convolution_counts_every_operation_and_every_pixel(
     assert model.written == 4 * filters * len(outputs)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 8), st.integers(1, 5))
 def test_a_ring_sends_what_the_model_says(ranks: int, chunk: int) -> None:
     """Reduce-scatter, then all-gather: each rank sends one chunk a step."""
@@ -287,6 +289,7 @@ GROWING = [
 """Sizes that grow alone: key heads divide the query heads, and a larger filter leaves fewer outputs."""
 
 
+@settings(deadline=None)
 @given(st.sampled_from(GROWING), st.integers(1, 40))
 def test_more_of_anything_never_needs_less(dimension: tuple[str, str], factor: int) -> None:
     name, parameter = dimension

@@ -249,7 +249,7 @@ def test_of_several_launches_one_must_be_chosen(roofline: Cli) -> None:
     words = "vector --n 1e6 --json --report"
     refused = roofline(words, MANY)
     assert refused.code == 2
-    assert "launches could be meant" in refused.json["error"]["message"]
+    assert "several launches could be meant" in refused.json["error"]["message"]
     second = roofline(words, MANY, "--launch", 2)
     assert second.json["launch"]["index"] == 1
 

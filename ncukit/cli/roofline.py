@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator, MutableMapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -295,10 +296,11 @@ def _run(
 
 def _launch(file: str, launch: int | None, name: str | None) -> Kernel:
     """Return the one launch of a report that the options choose."""
-    found = list(chosen(open_report(file).kernels(), [launch] if launch else None, name))
+    some = chosen(open_report(file).kernels(), [launch] if launch else None, name)
+    found = list(islice(some, 1 if launch else 5))  # a number names one launch: the rest need not be read
     if not found:
         raise UsageError(f"{file} holds no launch", "profile again with a filter that matches")
     if len(found) > 1:
-        names = ", ".join(dict.fromkeys(k.name for k in found[:8]))
-        raise UsageError(f"{len(found)} launches could be meant: {names}", "choose one with --launch N")
+        names = ", ".join(dict.fromkeys(k.name for k in found))
+        raise UsageError(f"several launches could be meant: {names}", "choose one with --launch N")
     return found[0]

@@ -12,7 +12,7 @@ from ncukit.render import numbers
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
 from ncukit.render.html import write_page
 from ncukit.render.line import code, line
-from ncukit.render.model.shown import Shown, origin, peaks, precision, ratio_rows, side
+from ncukit.render.model.shown import Shown, data_sheets, origin, peaks, precision, ratio_rows, side
 from ncukit.render.words import PRECISIONS, cleaned, shorten
 from ncukit.roofline import attainable
 
@@ -91,6 +91,7 @@ def _rows(shown: Shown) -> list[dict[str, str]]:
         rows.append(("Peak", numbers.short(value.number, value.unit), f"{name}, {origin(value)}"))
     bandwidth = estimate.bandwidth
     rows.append(("Bandwidth", numbers.short(bandwidth.number, "byte/s"), origin(bandwidth)))
+    rows += [("Data sheet", "", source) for source in data_sheets(estimate)]
     if estimate.ridge is not None:
         rows.append(("Ridge", f"{numbers.significant(estimate.ridge)} FLOP/B", "peak / bandwidth"))
     if estimate.bound is not None:

@@ -60,14 +60,25 @@ def peaks(estimate: Estimate) -> list[tuple[str, Value]]:
 
 
 def origin(value: Value) -> str:
-    """Return where a peak comes from: "given", "estimate: NVIDIA H100 data sheet", "report"."""
+    """Return where a peak comes from: "given", "estimate: H100 SXM5, dense, ...", "of the report"."""
     if not value.known:
         return value.reason or "unknown"
     if value.sources == (GIVEN,):
         return GIVEN
-    if value.sources and value.quality == "estimate" and value.reason:
-        return f"estimate: {value.sources[0]}; {value.reason}"
+    if data_sheet(value):
+        return f"estimate: {value.reason}"
     return f"of the report{', an estimate' if value.quality == 'estimate' else ''}"
+
+
+def data_sheet(value: Value) -> str:
+    """Return the data sheet that a peak comes from, empty for any other."""
+    return value.sources[0] if value.quality == "estimate" and value.reason and value.sources else ""
+
+
+def data_sheets(estimate: Estimate) -> list[str]:
+    """Return the data sheets that peaks and bandwidth come from."""
+    values = (*estimate.peaks.values(), estimate.bandwidth)
+    return list(dict.fromkeys(filter(None, map(data_sheet, values))))
 
 
 def ratio_rows(estimate: Estimate) -> list[dict[str, str]]:

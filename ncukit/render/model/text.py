@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from ncukit.model.work import SUSPECTS, Estimate
 from ncukit.render import numbers
-from ncukit.render.model.shown import Shown, explained, origin, peaks, precision, ratio_rows, side
+from ncukit.render.model.shown import (
+    Shown,
+    data_sheets,
+    explained,
+    origin,
+    peaks,
+    precision,
+    ratio_rows,
+    side,
+)
 from ncukit.render.text.terminal import Terminal, columns, pad
 from ncukit.roofline.models.signatures import MODELS, parameters
 
@@ -65,6 +74,8 @@ def _bound(t: Terminal, estimate: Estimate) -> list[str]:
     lines += _row(
         t, "Bandwidth", rate, f"{'link, one way' if link else 'DRAM'}, {origin(estimate.bandwidth)}"
     )
+    for source in data_sheets(estimate):
+        lines += _row(t, "Data sheet", source, "")
     if estimate.ridge is not None:
         lines += _row(t, "Ridge", f"{numbers.significant(estimate.ridge)} FLOP/B", "")
     if estimate.bound is not None:

@@ -35,5 +35,5 @@ def point(
         bytes,
         0,
         ("FLOPs and bytes as stated",),
-        ("what the statement leaves out", "reads and writes are not told apart"),
+        ("both are taken on trust", "reads and writes are not told apart"),
     )
