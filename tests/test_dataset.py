@@ -381,6 +381,18 @@ def test_a_worker_that_dies_or_hangs_loses_its_own_task_only(count: int) -> None
     assert found == {1: 1, 2: 4, 3: "SIGABRT", 4: 16, 5: "it made no progress", 6: 36}
 
 
+def who(job: Job) -> int:
+    """Return the process that does the job."""
+    return os.getpid()
+
+
+def test_a_process_is_replaced_once_it_read_so_much_that_its_memory_may_have_grown() -> None:
+    """NVIDIA's reader keeps part of every report that it opened, so memory would grow with their number."""
+    third = workers._FILL // 3 + 1
+    assert len(set(workers.run(who, [Job(third) for _ in range(6)], 1, lost))) == 2
+    assert len(set(workers.run(who, [Job(1) for _ in range(6)], 1, lost))) == 1
+
+
 def test_what_a_task_raises_ends_the_run_and_its_processes() -> None:
     before = children()
     with pytest.raises(UsageError, match="seven"):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ncukit import demo_reports
 from ncukit.model import Wanted
-from ncukit.read import native
+from ncukit.read import native, values
 from ncukit.read.report import Source
+from tests.conftest import each_report
 from tests.ncurep import Device, Launch, write_report
 
 ACTIONS, METRICS = 10_000, 500
@@ -20,7 +23,10 @@ class Metric:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def value(self) -> float:
+    def kind(self) -> int:
+        return values.DOUBLE
+
+    def as_double(self) -> float:
         return float(self.number)
 
     def num_instances(self) -> int:
@@ -105,3 +111,41 @@ def test_a_name_of_what_cannot_be_seen_is_shown_whole_and_escaped(name: str, sho
     report = write_report(tmp_path / "a.ncu-rep", [launch], Device())
     (kernel,) = Source(report).launches(Wanted())
     assert (kernel.function, kernel.demangled, kernel.mangled) == (shown, f"{shown}(int)", shown)
+
+
+def every_metric(path: Path) -> Iterator[Any]:
+    """Yield the metrics of a report and their correlation ids."""
+    context = native.load(str(path))
+    for r in range(context.num_ranges()):
+        found = context.range_by_idx(r)
+        for a in range(min(found.num_actions(), 3)):
+            action = found.action_by_idx(a)
+            for name in action.metric_names():
+                metric = action.metric_by_name(name)
+                yield metric
+                if metric.has_correlation_ids():
+                    yield metric.correlation_ids()
+
+
+@pytest.mark.parametrize("sample", demo_reports(), ids=lambda path: path.stem)
+def test_values_are_those_of_the_library(sample: Path) -> None:
+    agree(sample)
+
+
+@each_report("ncu")
+def test_values_of_real_reports_are_those_of_the_library(report: Path) -> None:
+    agree(report)
+
+
+def agree(report: Path) -> None:
+    kinds = set()
+    for metric in every_metric(report):
+        kinds.add(type(metric.value()))
+        assert same(values.value(metric), metric.value()), metric.name()
+        count = min(metric.num_instances(), 50)
+        assert all(map(same, values.column(metric, count), map(metric.value, range(count)))), metric.name()
+    assert {float, int, str} <= kinds
+
+
+def same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or a != a)

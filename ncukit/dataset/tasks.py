@@ -112,7 +112,7 @@ def _read(task: Task, outcome: Outcome) -> Outcome:
     source = Source(task.path, isolate=task.isolate)
     with Parts(task.folder, task.path, outcome.sha256) as parts:
         for kernel in _kernels(source, task.file):
-            parts.add(kernel, verdict(Facts.of(kernel)))
+            parts.add(kernel, verdict(Facts.of(kernel), advise=False))
         return replace(outcome, launches=parts.launches, parts=parts.finish(), warnings=source.warnings)
 
 

@@ -20,6 +20,8 @@ from ncukit.errors import NcukitError
 _HANG = 60
 _BYTES_PER_SECOND = 1 << 18
 """A task that takes longer than `_HANG` [s] and its size at this rate hangs."""
+_FILL = 32 << 20
+"""[byte] of reports after which a process is replaced: the native reader keeps part of their memory."""
 _GENERATION = 50_000
 """Allocations between two collections: almost nothing of a launch is left to the collector."""
 
@@ -47,9 +49,11 @@ class _Worker:
         other.close()
         self.task: Any = None
         self.ready = False
+        self.read = 0
 
     def give(self, task: Any) -> None:
         self.task = task
+        self.read += task.size
         self.pipe.send(task)
 
     def end(self) -> str:
@@ -90,11 +94,13 @@ def run(work: Callable[[T], R], tasks: Sequence[T], workers: int, lost: Callable
                     worker.task = None
                     yield result
                 worker.ready = True
-                if left:
+                if left and worker.read < _FILL:
                     worker.give(left.pop())
-                else:
-                    team.remove(worker)
-                    worker.end()
+                    continue
+                team.remove(worker)
+                worker.end()
+                if left:
+                    team.append(_Worker(work))
     finally:
         for worker in team:
             worker.process.kill()

@@ -29,8 +29,8 @@ NO_STALLS_NEEDED = ("small-grid", "tail")
 STALLS = "stall_cycles_global_memory_dependency"
 
 
-def verdict(facts: Facts, findings: Sequence[Finding] = ()) -> Verdict:
-    """Return what limits the launch; ``findings`` of the rules choose the experiment."""
+def verdict(facts: Facts, findings: Sequence[Finding] = (), *, advise: bool = True) -> Verdict:
+    """Return what limits the launch; ``findings`` of the rules choose the experiment, if one is advised."""
     call = decide(facts)
     wording = Wording(facts, call)
     if call.cls in ("failed", "undetermined"):
@@ -49,7 +49,7 @@ def verdict(facts: Facts, findings: Sequence[Finding] = ()) -> Verdict:
         claim(call, wording),
         rows.supporting,
         rows.against,
-        experiment(call, facts, findings),
+        experiment(call, facts, findings) if advise else None,
         missing(facts, call),
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 from ncukit.catalog.counted import NOT_ISSUED, STATES, sampled_counter
 from ncukit.model import Wanted
 from ncukit.model.raw import Code
+from ncukit.read.values import column, value
 
 Plain = dict[str, Any]
 Columns = dict[str, list[list[int]]]
@@ -92,11 +93,11 @@ def by_pc(action: Any, names: Iterable[str]) -> tuple[Columns, list[int]]:
         count = 0 if metric is None else metric.num_instances()
         if count and metric.has_correlation_ids():
             pcs = _ids(metric, count, known)
-            values = [metric.value(i) for i in range(count)]
+            values = column(metric, count)
             rows = [(pc, n) for pc, n in zip(pcs, values, strict=True) if n and _whole(pc) and _whole(n)]
             rows = [(pc, n) for pc, n in rows if math.isfinite(n)]  # a failed pass leaves NaN
             found[name] = [[pc for pc, _ in rows], [int(n) for _, n in rows]]
-        elif metric is not None and not count and metric.value() == 0:
+        elif metric is not None and not count and value(metric) == 0:
             found[name] = [[], []]
     return found, sorted({pc for pcs in known.values() for pc in pcs if _whole(pc)})
 
@@ -104,9 +105,9 @@ def by_pc(action: Any, names: Iterable[str]) -> tuple[Columns, list[int]]:
 def _ids(metric: Any, count: int, known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
     """Return the PCs of a counter; all sampled states share theirs, and so do most others."""
     ids = metric.correlation_ids()
-    key = (count, *(ids.value(i) for i in (0, count // 3, count // 2, count - 1)))
+    key = (count, *(value(ids, i) for i in (0, count // 3, count // 2, count - 1)))
     if key not in known:
-        known[key] = [ids.value(i) for i in range(count)]
+        known[key] = column(ids, count)
     return known[key]
 
 
@@ -171,8 +172,8 @@ def _functions(action: Any, present: set[str]) -> list[int]:
     metric = action.metric_by_name(FUNCTIONS) if FUNCTIONS in present else None
     if metric is None:
         return []
-    values = [metric.value(i) for i in range(metric.num_instances())] or [metric.value()]
-    return [int(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    values = column(metric, metric.num_instances()) or [value(metric)]
+    return [int(n) for n in values if isinstance(n, int | float) and math.isfinite(n)]
 
 
 def _series(action: Any, present: set[str], wanted: frozenset[str]) -> dict[str, list[list[Any]]]:
@@ -186,7 +187,7 @@ def _series(action: Any, present: set[str], wanted: frozenset[str]) -> dict[str,
         if metric is None or not metric.has_correlation_ids():
             continue
         ids, count = metric.correlation_ids(), metric.num_instances()
-        found[name] = [[ids.value(i) for i in range(count)], [metric.value(i) for i in range(count)]]
+        found[name] = [column(ids, count), column(metric, count)]
     return found
 
 

@@ -15,6 +15,7 @@ from ncukit.catalog.opcodes import HALF_OPCODES, is_half
 from ncukit.model import RawKernel, RuleResult, Wanted
 from ncukit.model.raw import Code
 from ncukit.read import code
+from ncukit.read.values import column, value
 
 WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph", 4: "subgrid"}
 MESSAGES = {0: "none", 1: "ok", 2: "optimization", 3: "warning", 4: "error"}
@@ -84,8 +85,8 @@ def _result(action: Any, index: int, wanted: Wanted, sent: code.Sent) -> Plain:
     units: dict[str, str] = {}
     for name in names:
         metric = action.metric_by_name(name)
-        if metric is not None and (value := metric.value()) is not None:
-            metrics[name] = _text(value) if isinstance(value, str) else value
+        if metric is not None and (found := value(metric)) is not None:
+            metrics[name] = _text(found) if isinstance(found, str) else found
             if wanted.units:
                 units[name] = metric.unit() or ""
     for name in wanted.breakdowns.intersection(present):
@@ -127,8 +128,8 @@ def _result(action: Any, index: int, wanted: Wanted, sent: code.Sent) -> Plain:
 
 
 def _take(metrics: dict[str, Any], name: str, metric: Any) -> None:
-    if metric is not None and (value := metric.value()) is not None:
-        metrics[name] = _text(value) if isinstance(value, str) else value
+    if metric is not None and (found := value(metric)) is not None:
+        metrics[name] = _text(found) if isinstance(found, str) else found
 
 
 def _text(text: str) -> str:
@@ -150,8 +151,8 @@ def _name(text: str) -> str:
 def _instances(metric: Any) -> list[list[Any]]:
     if metric is None or not metric.has_correlation_ids():
         return []
-    ids = metric.correlation_ids()
-    return [[ids.value(i), metric.value(i)] for i in range(metric.num_instances())]
+    count, ids = metric.num_instances(), metric.correlation_ids()
+    return [[id, number] for id, number in zip(column(ids, count), column(metric, count), strict=True)]
 
 
 def _rule(rule: Plain) -> Plain:
