@@ -202,7 +202,7 @@ def test_a_finding_shows_all_that_is_needed_to_test_it() -> None:
         "Gain": "Of one unit's work (local): the excess sectors over all sectors.",
     }
     assert spoken(row["against"][0]["text"]) == "of them hit L1: the excess goes on to L2"
-    assert spoken(row["places"][0]) == "a.cu:12 x = in[i * n]; 8,000 sector, 91.0 % of all. the load itself"
+    assert spoken(row["places"][0]) == "a.cu:12 x = in[i * n]; 8,000 sectors, 91.0 % of all; the load itself"
     assert (row["global"], row["local"]) == (None, "≈\u202f40.0\u202f%")
 
 

@@ -111,7 +111,8 @@ def test_words_of_the_memory_chart_stay_inside_it_and_do_not_cover_each_other(
     boxes = tab.evaluate(
         """() => [...document.querySelectorAll('.memchart text')].map(e => {
         const b = e.getBoundingClientRect(), s = e.ownerSVGElement.getBoundingClientRect();
-        return [b.left, b.top + 2, b.right, b.bottom - 2, b.left >= s.left - 1 && b.right <= s.right + 1]; })"""
+        const inside = b.left >= s.left - 1 && b.right <= s.right + 1;
+        return [b.left, b.top + 2, b.right, b.bottom - 2, inside]; })"""
     )
     assert all(inside for *_, inside in boxes)
     for i, (x0, y0, x1, y1, _) in enumerate(boxes):

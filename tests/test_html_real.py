@@ -33,7 +33,7 @@ def test_a_real_report_is_a_sound_page(report: Path) -> None:
     keys = [v.partition("/") for _, name, v in page.attributes if name == "data-t"]
     assert [key for launch, _, key in keys if key not in tips.get(launch, {})] == []
     assert all(len(json.dumps(f, separators=(",", ":"))) < FIGURE for f in view["figures"].values())
-    assert len(text.encode()) < 300_000 + max(0, len(found) - 51) * 4500
+    assert len(text.encode()) < 1_000_000 + max(0, len(found) - 51) * 4500
     failed = sum(d.kernel.failed is not None for d in found)
     if failed:
         assert "failed" in "".join(page.text)

@@ -62,6 +62,7 @@ FAMILIES: Mapping[str, str] = {
     "scheduler": "Scheduler and warp state",
     "launch": "Launch statistics",
     "source": "Source counters",
+    "tensor": "Tensor cores",
     "roofline": "Roofline",
     "context": "Context",
 }

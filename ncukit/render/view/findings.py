@@ -78,8 +78,9 @@ def _gain(found: Finding) -> str:
 
 def _place(place: Place) -> Line:
     where = place.source or f"SASS at +0x{place.offset:x}"
-    amount = f"{numbers.short(place.amount)} {place.unit}, {numbers.short(place.share, '%')} of all"
-    note = f". {place.note}" if place.note else ""
+    unit = place.unit if place.unit == "inst" or place.amount == 1 else f"{place.unit}s"
+    amount = f"{numbers.short(place.amount)} {unit}, {numbers.short(place.share, '%')} of all"
+    note = f"; {place.note}" if place.note else ""
     return line(code(where), " ", code(shorten(place.text.strip(), 100)), " ", small(amount + note))
 
 
