@@ -39,6 +39,10 @@ TraceRange = Annotated[
     str | None,
     typer.Option("--range", "-r", metavar="NAME", help="Of the trace, only what is inside this NVTX range."),
 ]
+MeasuredCeilings = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw the ceilings that `ncukit probe copy matmul -o FILE` measured."),
+]
 Nsys = Annotated[Path | None, typer.Option(metavar="PATH", help="The nsys that exports a .nsys-rep.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing files.")]
 
@@ -121,8 +125,30 @@ def _chosen(
         raise UsageError(f"there is no launch {min(wanted)}", f"the report holds launches 1 to {count}")
 
 
-def diagnosed(file: str, launches: list[int] | None, name: str | None) -> tuple[ReportFile, list[Diagnosis]]:
-    """Return the file with its number of launches, and the diagnoses of the chosen ones."""
+def measured(ceilings: Path | None) -> Callable[[Diagnosis], Diagnosis]:
+    """Return what adds the measured ceilings in the file ``ceilings`` to a diagnosis; None adds nothing.
+
+    Raises:
+        ReportError: the file cannot be used.
+        UsageError: it holds no ceiling of a GPU.
+    """
+    if ceilings is None:
+        return lambda diagnosis: diagnosis
+    from dataclasses import replace
+
+    from ncukit.roofline.measured import read_measured
+
+    found = read_measured(ceilings)
+    return lambda d: replace(d, roofline=found.on(d.roofline, d.kernel.gpu))
+
+
+def diagnosed(
+    file: str, launches: list[int] | None, name: str | None, ceilings: Path | None = None
+) -> tuple[ReportFile, list[Diagnosis]]:
+    """Return the file with its number of launches, and the diagnoses of the chosen ones.
+
+    ``ceilings`` are measured ones to add.
+    """
     from ncukit.api import diagnose
 
     report = open_report(file)
@@ -134,7 +160,8 @@ def diagnosed(file: str, launches: list[int] | None, name: str | None) -> tuple[
             total += 1
             yield kernel
 
-    diagnoses = [diagnose(kernel) for kernel in chosen(counted(), launches, name)]
+    add = measured(ceilings)
+    diagnoses = [add(diagnose(kernel)) for kernel in chosen(counted(), launches, name)]
     return report.file(total), diagnoses
 
 

@@ -12,6 +12,7 @@ from ncukit.cli.options import (
     Force,
     KernelName,
     Launches,
+    MeasuredCeilings,
     Nsys,
     Trace,
     TraceRange,
@@ -58,6 +59,7 @@ def report(
         str, typer.Option(metavar="inline|directory", help="Plotly inside every page, or once beside many.")
     ] = "inline",
     nsys: Nsys = None,
+    measured_ceilings: MeasuredCeilings = None,
 ) -> None:
     """Write the diagnosis of each report as one HTML file that opens anywhere, offline.
 
@@ -72,6 +74,8 @@ def report(
         raise UsageError(f"--plotlyjs {plotlyjs} is not known", "use inline or directory")
     if run is not None and timeline is not None:
         raise UsageError("--run and --timeline do not go together", "a run has its own trace")
+    if run is not None and measured_ceilings is not None:
+        raise UsageError("--run and --measured-ceilings do not go together", "give the .ncu-rep of the run")
     if run is not None:
         _run_page(run, files or [], output, force=force, open_=open_, plotlyjs=plotlyjs)
         return
@@ -83,7 +87,13 @@ def report(
 
     def write(file: str) -> None:
         target = targets[file]
-        write_page_of(file, target, launches, kernel, force=force, plotlyjs=plotlyjs, trace=trace)
+        write_page_of(
+            *(file, target, launches, kernel),
+            force=force,
+            plotlyjs=plotlyjs,
+            trace=trace,
+            ceilings=measured_ceilings,
+        )
         print(printable(str(target)))
         if open_:
             typer.launch(target.resolve().as_uri())
@@ -142,14 +152,18 @@ def write_page_of(
     force: bool,
     plotlyjs: str = "inline",
     trace: Beside | None = None,
+    ceilings: Path | None = None,
 ) -> None:
-    """Write the page of the chosen launches of ``file`` to ``target``, with ``trace`` beside them."""
+    """Write the page of the chosen launches of ``file`` to ``target``, with ``trace`` beside them.
+
+    ``ceilings`` are measured ones to draw.
+    """
     import time
 
     from ncukit.render.html import write_page
     from ncukit.render.view import page_view
 
-    described, diagnoses = diagnosed(file, launches, kernel)
+    described, diagnoses = diagnosed(file, launches, kernel, ceilings)
     command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     view = page_view(described, diagnoses, generated=generated, command=command, beside=trace)

@@ -11,12 +11,14 @@ from ncukit.cli.options import (
     Json,
     KernelName,
     Launches,
+    MeasuredCeilings,
     Nsys,
     Trace,
     TraceRange,
     chosen,
     diagnosed,
     each_file,
+    measured,
     open_report,
     opened_trace,
 )
@@ -52,6 +54,7 @@ def show(
     ] = "text",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is folded by default.")] = False,
     nsys: Nsys = None,
+    measured_ceilings: MeasuredCeilings = None,
 ) -> None:
     """Show what limits the kernel, the evidence for and against, and the next experiment.
 
@@ -75,7 +78,7 @@ def show(
             "leave out --json, --source, --sass and --timeline",
         )
     json = json or format == "json"
-    trace = opened_trace(timeline, range_, nsys)
+    trace, add = opened_trace(timeline, range_, nsys), measured(measured_ceilings)
 
     def as_markdown(file: str) -> None:
         from ncukit.render.markdown import report_markdown
@@ -92,7 +95,7 @@ def show(
     def as_text(file: str) -> None:
         from ncukit.render.text import show_text
 
-        described, diagnoses = diagnosed(file, launches, kernel)
+        described, diagnoses = diagnosed(file, launches, kernel, measured_ceilings)
         print(
             show_text(
                 described,
@@ -119,13 +122,15 @@ def show(
 
         kernels = chosen(open_report(file).kernels(details=True), launches, kernel)
         if trace is None:
-            print_report(file, (kernel_text(k, diagnosis=diagnose(k), more=more(k)) for k in kernels))
+            print_report(file, (kernel_text(k, diagnosis=add(diagnose(k)), more=more(k)) for k in kernels))
             return
         from ncukit.render.timeline.json import region_data, traced_data
 
         matcher = trace.matcher
         texts = (
-            kernel_text(k, diagnosis=diagnose(k), more={"traced": traced_data(matcher.find(k)), **more(k)})
+            kernel_text(
+                k, diagnosis=add(diagnose(k)), more={"traced": traced_data(matcher.find(k)), **more(k)}
+            )
             for k in kernels
         )
         print_report(file, texts, region_data(trace.timeline))

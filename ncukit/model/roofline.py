@@ -67,3 +67,5 @@ class Roofline(Shown):
     checks: tuple[Check, ...] = ()
     missing: tuple[str, ...] = ()
     """Sentences that say which points or roofs could not be drawn, and why."""
+    measured: tuple[Roof, ...] = ()
+    """Ceilings that a copy or a matrix product reached on this GPU; no point is judged by them."""

@@ -87,7 +87,8 @@ def _diagonal_labels(
     notes = []
     angle = axes.angle(plot)
     tops = [math.log10(c.value) for c in ceilings if c.kind == "compute" and not c.sheet]
-    for c in (c for c in ceilings if c.kind == "bandwidth" and not c.sheet):
+    labelled = [c for c in ceilings if c.kind == "bandwidth" and (c.measured or not c.sheet)]
+    for c in sorted(labelled, key=lambda c: c.measured):
         v = math.log10(c.value)
         start = max(axes.left, axes.bottom - v)
         end = min(max(tops) - v if tops else axes.right, axes.right)

@@ -130,6 +130,7 @@ def roofline_data(roofline: Roofline) -> dict[str, Any]:
     return {
         "points": [_finite(asdict(point)) for point in roofline.points],
         "roofs": [asdict(roof) for roof in roofline.roofs],
+        **({"measured": [asdict(roof) for roof in roofline.measured]} if roofline.measured else {}),
         "checks": [asdict(check) for check in roofline.checks],
         "missing": list(roofline.missing),
     }

@@ -38,6 +38,8 @@ class Ceiling:
     dashed: bool = False
     sheet: bool = False
     """At data sheet clocks: a thin dashed line."""
+    measured: bool = False
+    """Reached by a copy or matrix product on this GPU: a thin dashed line with its own label."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +73,16 @@ class Axes:
 
     @classmethod
     def around(cls, marks: Sequence[Mark], ceilings: Sequence[Ceiling]) -> Axes:
-        """Return axes that hold all points, ridges and compute roofs, with half a decade around."""
+        """Return axes that hold all points, their bounds, ridges and compute roofs; half a decade around."""
         xs = [math.log10(m.x) for m in marks] + [math.log10(ridge.x) for ridge in ridges(marks, ceilings)]
         ys = [math.log10(m.y) for m in marks]
         roofs = [math.log10(c.value) for c in ceilings if c.kind == "compute"]
-        tops = [*ys, *roofs, *(math.log10(m.attainable) for m in marks if m.attainable)]
+        bounds = [math.log10(m.attainable) for m in marks if m.attainable]
         return cls(
             rounded(min(xs) - HALF),
             rounded(max(xs) + HALF),
-            rounded(min(ys) - HALF),
-            rounded(max(tops) + HALF),
+            rounded(min([*ys, *bounds]) - HALF),
+            rounded(max([*ys, *bounds, *roofs]) + HALF),
         )
 
     def px(self, x: float, y: float, plot: tuple[float, float]) -> tuple[float, float]:
@@ -187,22 +189,24 @@ def roof_traces(axes: Axes, marks: Sequence[Mark], ceilings: Sequence[Ceiling]) 
         xs += [digits(10**x0), digits(10**x1), None]
         ys += [digits(10**y0), digits(10**y1), None]
 
-    for sheet in (False, True):
-        level = [c for c in ceilings if c.sheet == sheet]
-        tops = [math.log10(c.value) for c in level if c.kind == "compute"]
+    groups = [(False, False), (True, False), (True, True)]
+    highest = [math.log10(c.value) for c in ceilings if c.kind == "compute" and not c.sheet]
+    for sheet, measured in groups:
+        level = [c for c in ceilings if (c.sheet, c.measured) == (sheet, measured)]
+        tops = [math.log10(c.value) for c in level if c.kind == "compute"] or (highest if measured else [])
         slopes = [math.log10(c.value) for c in level if c.kind == "bandwidth"]
         for c in level:
             v = math.log10(c.value)
             color = "var(--ink3)" if sheet else f"var({c.color})"
-            dash = "dash" if c.dashed or sheet else "solid"
+            dash = "longdash" if measured else "dash" if c.dashed or sheet else "solid"
             if c.kind == "bandwidth":
                 end = min(max(tops) - v if tops else axes.right, axes.right)
                 start = max(axes.left, axes.bottom - v)
                 if start < end:
-                    add((color, dash, 1 if dash == "dash" else 1.6), start, start + v, end, end + v)
+                    add((color, dash, 1.6 if dash == "solid" else 1), start, start + v, end, end + v)
             else:
                 start = max(axes.left, v - max(slopes) if slopes else axes.left)
-                add((color, dash, 1 if dash == "dash" else 2), min(start, axes.right), v, axes.right, v)
+                add((color, dash, 2 if dash == "solid" else 1), min(start, axes.right), v, axes.right, v)
     for ridge in ridges(marks, ceilings):
         x = math.log10(ridge.x)
         add(("var(--line2)", "dot", 1), x, axes.bottom, x, math.log10(ridge.y))

@@ -43,7 +43,7 @@ def roofline(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) 
         ])  # fmt: skip
     for n, line in enumerate(columns(rows, "<>>>><")):
         lines.append(hot(line) if n and tables["points"][n - 1]["hot"] else line)
-    if verbose and tables["roofs"]:
+    if (verbose or diagnosis.roofline.measured) and tables["roofs"]:
         rows = [["roof", "this run", "data sheet clocks", "ridge"]]
         rows += [
             [roof["name"], number(roof["run"]), number(roof["sheet"]), number(roof["ridge"])]

@@ -18,8 +18,12 @@ SAME = 0.03
 """Share by which a data sheet roof must differ from that of the run to be drawn."""
 
 
-def ceilings(cells: Cells, roofs: tuple[Roof, ...], points: tuple[Point, ...]) -> list[Ceiling]:
+def ceilings(
+    cells: Cells, roofs: tuple[Roof, ...], points: tuple[Point, ...], measured: tuple[Roof, ...] = ()
+) -> list[Ceiling]:
     """Return the roofs of the precisions and levels used, at the clocks of the run and of the data sheet.
+
+    ``measured`` are ceilings that were reached on this GPU: thin dashed lines of their own.
 
     Launches too short for a reliable clock get data sheet roofs only, dashed.
     """
@@ -40,7 +44,15 @@ def ceilings(cells: Cells, roofs: tuple[Roof, ...], points: tuple[Point, ...]) -
             drawn.append(run)
             if abs(value / roof.value - 1) > SAME:
                 drawn.append(_ceiling(roof, value, "data sheet ", sheet=True))
-    return _said_once(drawn)
+    return [*_said_once(drawn), *(measured_ceiling(roof) for roof in measured if roof.name in used)]
+
+
+def measured_ceiling(roof: Roof) -> Ceiling:
+    """Return a ceiling that was measured, as the figure draws it."""
+    name, color = roof_name(roof)
+    unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
+    label = f"measured {name} {numbers.short(roof.value, unit)}"
+    return Ceiling(roof.kind, roof.name, name, roof.value, label, f"measured {name}", color, True, True, True)
 
 
 def _said_once(drawn: Sequence[Ceiling]) -> list[Ceiling]:

@@ -27,7 +27,7 @@ def section(cells: Cells, diagnosis: Diagnosis) -> tuple[dict[str, Any], Figure 
     limiter = limiting_point(roof.points, diagnosis.verdict.limiter)
     work = _work(roof.points)
     marks = [mark(p, p is limiter) for p in roof.points if p.intensity and p.achieved]
-    figure = roofline(marks, ceilings(cells, roof.roofs, roof.points), unit=UNITS[work])
+    figure = roofline(marks, ceilings(cells, roof.roofs, roof.points, roof.measured), unit=UNITS[work])
     tables = {
         "figure": f"kernel-{cells.launch}-roof" if figure else "",
         "label": _described(roof.points, limiter),
@@ -35,10 +35,11 @@ def section(cells: Cells, diagnosis: Diagnosis) -> tuple[dict[str, Any], Figure 
         "achieved": _achieved(cells, roof.points),
         "work": {"FLOP": "FLOP", "OP": "OP", "inst": "inst"}[work],
         "points": [_point_row(cells, p, p is limiter) for p in roof.points],
-        "roofs": [_roof_row(cells, r, roof.roofs, roof.points, limiter) for r in roof.roofs],
+        "roofs": [_roof_row(cells, r, roof.roofs, roof.points, limiter) for r in roof.roofs]
+        + [_measured_row(cells, r) for r in roof.measured],
         "checks": [_check(check.ok, check.message) for check in roof.checks],
         "missing": [line(text) for text in roof.missing],
-        "caption": line(_caption(cells, roof.points)),
+        "caption": line(_caption(cells, roof.points, bool(roof.measured))),
     }
     return tables, figure
 
@@ -201,6 +202,14 @@ def _roof_row(
     return {"name": name, "note": roof.note, "run": run, "sheet": twin, "ridge": ridge}
 
 
+def _measured_row(cells: Cells, roof: Roof) -> dict[str, Any]:
+    name, _ = roof_name(roof)
+    unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
+    key = f"measured {roof.kind} {roof.name}"
+    run = cells.computed(key, roof.value, unit, meaning=roof.note, formula="", quality=roof.quality)
+    return {"name": f"measured {name}", "note": roof.note, "run": run, "sheet": None, "ridge": None}
+
+
 def _top(roofs: tuple[Roof, ...], points: tuple[Point, ...], limiter: Point | None) -> Roof | None:
     """Return the compute roof whose ridges matter: of the limiter, else of the point nearest to its roof."""
     lead = limiter or max(points, key=lambda p: p.share or 0, default=None)
@@ -234,7 +243,7 @@ def _sentence(points: tuple[Point, ...]) -> str:
     return f"Colour and label: precision ({names}). Shape: memory level. Only roofs that the kernel used."
 
 
-def _caption(cells: Cells, points: tuple[Point, ...]) -> str:
+def _caption(cells: Cells, points: tuple[Point, ...], measured: bool = False) -> str:
     clocks = [
         f"{name} {numbers.short(clock, 'hz')}"
         for name, id in (("SM", "sm_clock"), ("DRAM", "dram_clock"))
@@ -246,6 +255,8 @@ def _caption(cells: Cells, points: tuple[Point, ...]) -> str:
     words = f"Solid: roofs at the clocks of the run{at}. Dashed: data sheet clocks, or an estimated peak."
     if any(p.quality == "estimate" for p in points):
         words += " Hollow point: estimate."
+    if measured:
+        words += " Long dashes: measured on this GPU by a large copy or matrix product."
     return words + " The short bar above a point is what its roof allows."
 
 
