@@ -178,3 +178,6 @@ def test_an_estimate_and_an_unreliable_number_carry_their_mark_in_the_chart() ->
 @pytest.mark.parametrize("cc", [75, 90])
 def test_the_chart_of_an_empty_launch_is_not_drawn_whatever_the_gpu(cc: int) -> None:
     assert drawn(kernel(compute_capability=cc))["chart"] is None
+    assert drawn(kernel(compute_capability=cc, global_load_inst=0, local_load_inst=0))["chart"] is None
+    counted = kernel(compute_capability=cc, global_load_inst=0, local_load_inst=0, shared_load_inst=0)
+    assert drawn(counted)["chart"] is not None, "a kernel that touched no memory has a chart of dashed lanes"

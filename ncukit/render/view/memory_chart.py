@@ -25,6 +25,9 @@ TIP = 6
 SILENT = 2.0
 """[px] Thickness of a lane that moved something, where nobody knows its peak."""
 
+FEWEST = 3
+"""Links that must be known: a chart of unknown lanes says nothing."""
+
 LIMITS: dict[str, Box] = {
     "dram": "dram", "l2": "l2", "l1": "l1", "shared": "shared", "sysmem": "sysmem", "lsu-issue": "l1",
 }  # fmt: skip
@@ -121,8 +124,8 @@ class _Canvas:
 
 
 def chart(cells: Cells, memory: MemoryLinks, limiter: str | None) -> dict[str, Any] | None:
-    """Return the chart of one launch, its boxes, lanes and words; None where no link is known."""
-    if all(link.used is None for link in memory.links):
+    """Return the chart of one launch, its boxes, lanes and words; None where hardly a link is known."""
+    if sum(link.used is not None for link in memory.links) < FEWEST:
         return None
     canvas = _Canvas(memory, LIMITS.get(limiter or ""), [], [], [])
     y, tops = 0.0, []
