@@ -153,5 +153,28 @@ def test_show_and_report_draw_them(ncukit: Any, copy: Diagnosis, tmp_path: Path)
     assert data["kernels"][0]["roofline"]["measured"][0]["value"] == 3e11
 
 
+GEMM = ("roofline", "gemm", "--m", "64", "--n", "64", "--k", "64", "--dtype", "fp32", "--peak", "2e13")
+
+
+def test_an_analytic_roofline_shows_those_of_its_memory_and_precision(ncukit: Any, tmp_path: Path) -> None:
+    file = ceilings(tmp_path / "c.json", "NVIDIA L4")
+    options = (*GEMM, "--bandwidth", "1e12", "--measured-ceilings", str(file))
+    code, out, _ = ncukit(*options)
+    assert code == 0
+    assert "Measured" in out
+    assert "300 GB/s" in out
+    assert "9.00 TFLOP/s" in out
+    assert "10.0 TFLOP/s" not in out  # FP16, which the model does not use
+    assert ncukit(*options, "-o", "page.html")[0] == 0
+    assert "measured DRAM" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_launch_of_another_gpu_is_refused(ncukit: Any, tmp_path: Path) -> None:
+    file = ceilings(tmp_path / "c.json", "NVIDIA H100 PCIe")
+    code, _, err = ncukit(*GEMM, "--report", SAMPLE, "--measured-ceilings", file)
+    assert code == 2
+    assert "measured on NVIDIA H100 PCIe" in err
+
+
 def test_a_run_and_measured_ceilings_do_not_go_together(ncukit: Any, tmp_path: Path) -> None:
     assert ncukit("report", "--run", tmp_path, "--measured-ceilings", "c.json")[0] == 2

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ncukit.cli.options import Force, chosen, open_report
+from ncukit.cli.options import Force, MeasuredCeilings, chosen, open_report
 from ncukit.cli.output import color, encoding, printable, width
 from ncukit.errors import UsageError
 
 if TYPE_CHECKING:
-    from ncukit.model import Kernel
+    from ncukit.model import Kernel, Roof
+    from ncukit.model.work import Estimate
 
 _PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
@@ -109,6 +110,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "measured_ceilings": (MeasuredCeilings, None),
     "json": (Json, False),
     "output": (
         Annotated[
@@ -259,6 +261,7 @@ def _run(
     report: str | None,
     launch: int | None,
     kernel: str | None,
+    measured_ceilings: Path | None,
     json: bool,
     output: Path | None,
     force: bool,
@@ -278,7 +281,8 @@ def _run(
         make(model, arguments), peak=peak, bandwidth=bandwidth, gpu=gpu, seconds=seconds, kernel=measured
     )
     timed = GIVEN if seconds is not None else "profiled launch, no benchmark" if found.seconds else ""
-    shown = Shown(model, arguments, found, measured, timed)
+    reached = () if measured_ceilings is None else _reached(measured_ceilings, found, measured)
+    shown = Shown(model, arguments, found, measured, timed, reached)
     if output is not None:
         from ncukit.render.model.page import write_estimate
 
@@ -292,6 +296,18 @@ def _run(
         from ncukit.render.model.text import estimate_text
 
         print(estimate_text(shown, color=color(), encoding=encoding(), width=width()))
+
+
+def _reached(path: Path, estimate: Estimate, kernel: Kernel | None) -> tuple[Roof, ...]:
+    """Return the measured ceilings of the precisions and the memory of an estimate."""
+    from ncukit.roofline.measured import read_measured
+
+    found, used = read_measured(path), {estimate.model.memory, *estimate.model.flop}
+    if kernel is not None and kernel.gpu not in (None, found.device):
+        raise UsageError(
+            f"{path} was measured on {found.device}, the launch on {kernel.gpu}", "measure on that GPU"
+        )
+    return tuple(roof for roof in found.roofs if roof.name in used)
 
 
 def _launch(file: str, launch: int | None, name: str | None) -> Kernel:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ncukit import __version__
+from ncukit.model import Roof
 from ncukit.model.work import SUSPECTS, Estimate
 from ncukit.render import numbers
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
 from ncukit.render.html import write_page
 from ncukit.render.line import code, line
 from ncukit.render.model.shown import Shown, data_sheets, origin, peaks, precision, ratio_rows, side
+from ncukit.render.view.ceilings import measured_ceiling, rate_unit, roof_name
 from ncukit.render.words import PRECISIONS, cleaned, shorten
 from ncukit.roofline import attainable
 
@@ -36,7 +38,7 @@ def write_estimate(path: Path, shown: Shown, *, force: bool = False, command: st
 def page_view(shown: Shown, *, generated: str, command: str = "") -> dict[str, Any]:
     """Return the view of an estimate's page."""
     estimate, model = shown.estimate, shown.estimate.model
-    figure = _figure(estimate)
+    figure = _figure(estimate, shown.measured)
     made: list[Any] = [code(command), ", "] if command else []
     view: dict[str, Any] = {
         "kind": "model",
@@ -92,6 +94,9 @@ def _rows(shown: Shown) -> list[dict[str, str]]:
     bandwidth = estimate.bandwidth
     rows.append(("Bandwidth", numbers.short(bandwidth.number, "byte/s"), origin(bandwidth)))
     rows += [("Data sheet", "", source) for source in data_sheets(estimate)]
+    for roof in shown.measured:
+        unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
+        rows.append(("Measured", numbers.short(roof.value, unit), f"{roof_name(roof)[0]}, {roof.note}"))
     if estimate.ridge is not None:
         rows.append(("Ridge", f"{numbers.significant(estimate.ridge)} FLOP/B", "peak / bandwidth"))
     if estimate.bound is not None:
@@ -130,7 +135,7 @@ def _label(estimate: Estimate) -> str:
     return f"Roofline: intensity {numbers.significant(estimate.model.intensity)} FLOP per byte, {what}."
 
 
-def _figure(estimate: Estimate) -> Figure | None:
+def _figure(estimate: Estimate, measured: tuple[Roof, ...] = ()) -> Figure | None:
     """Return the roofline with one point a precision: at its achieved rate, without a time at its bound."""
     bandwidth = estimate.bandwidth.number
     if not bandwidth or not estimate.model.flop:
@@ -157,4 +162,5 @@ def _figure(estimate: Estimate) -> Figure | None:
         marks.append(
             Mark(name, name, "dram", x, y, bound, color, word, hover, hollow, name=word, share=share)
         )
+    roofs += [measured_ceiling(roof) for roof in measured]
     return roofline(marks, roofs, unit="FLOP")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ncukit.model import Kernel, Value
+from ncukit.model import Kernel, Roof, Value
 from ncukit.model.work import Estimate
 from ncukit.render import numbers
 from ncukit.render.words import PRECISIONS
@@ -33,6 +33,8 @@ class Shown:
     kernel: Kernel | None = None
     timed: str = ""
     """Where the measured time comes from: "given", or "profiled launch"."""
+    measured: tuple[Roof, ...] = ()
+    """Ceilings that were measured on a GPU, of the levels and precisions of the model."""
 
 
 def explained(model: str) -> list[str]:

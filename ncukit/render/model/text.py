@@ -15,6 +15,7 @@ from ncukit.render.model.shown import (
     side,
 )
 from ncukit.render.text.terminal import Terminal, columns, pad
+from ncukit.render.view.ceilings import rate_unit, roof_name
 from ncukit.roofline.models.signatures import MODELS, parameters
 
 HEAD = 13
@@ -24,7 +25,8 @@ HEAD = 13
 def estimate_text(shown: Shown, *, color: bool, encoding: str, width: int = 80) -> str:
     """Return what a terminal of ``width`` columns shows of an estimate."""
     t = Terminal(width, encoding, color)
-    blocks = [_work(t, shown.estimate), _bound(t, shown.estimate), _time(t, shown), _launch(t, shown)]
+    bound = _bound(t, shown.estimate) + _measured(t, shown)
+    blocks = [_work(t, shown.estimate), bound, _time(t, shown), _launch(t, shown)]
     blocks.append(_words(t, shown.estimate))
     lines = [t.cut_middle(t.text(f"{shown.estimate.model.name}  {shown.estimate.model.dtype}"), width)]
     for block in blocks:
@@ -86,6 +88,15 @@ def _bound(t: Terminal, estimate: Estimate) -> list[str]:
         lines += _row(t, "Time floor", numbers.short(estimate.floor.seconds, "s"), ", ".join(parts))
     elif parts:
         lines += _row(t, "Time floor", "unknown", f"at least the {parts[0]}")
+    return lines
+
+
+def _measured(t: Terminal, shown: Shown) -> list[str]:
+    lines: list[str] = []
+    for roof in shown.measured:
+        unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
+        words = roof.note.removeprefix("measured: ")
+        lines += _row(t, "Measured", numbers.short(roof.value, unit), f"{roof_name(roof)[0]}, {words}")
     return lines
 
 
