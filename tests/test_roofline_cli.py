@@ -106,7 +106,7 @@ def test_every_model_explains_itself_its_parameters_and_an_example(name: str, ro
     for parameter in parameters(name):
         assert f"--{parameter.name.replace('_', '-')}" in done.out
     for shared in (n for n in SHARED if n != "help"):
-        assert f"--{shared}" in done.out
+        assert f"--{shared.replace('_', '-')}" in done.out
     (example,) = re.findall(r"^  ncukit roofline (.*(?:\n  --.*)*)", done.out, re.M)
     assert roofline(example).code == 0
 
@@ -285,6 +285,16 @@ def test_the_page_holds_roofline_table_and_ratios(roofline: Cli) -> None:
     for word in ("Time of the traffic", "Measured against the model", "DRAM bytes", "2k - 1"):
         assert word in page
     assert "http://" not in page.split("<script>")[0]
+
+
+def test_a_point_above_its_roof_is_drawn_with_the_roof(roofline: Cli) -> None:
+    assert roofline(POINT, "-o", "page.html").code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    figure = json.loads(re.findall(r'id="figures">(.*?)</script>', page, re.S)[0])["model-roof"]
+    bottom, top = figure["layout"]["yaxis"]["range"]
+    assert 10**bottom < 6e12 < 1e14 < 10**top
+    for word in ("memory-level", "one of these is wrong"):
+        assert word in page
 
 
 def test_a_page_without_a_bound_says_why(roofline: Cli) -> None:

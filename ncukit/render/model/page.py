@@ -87,8 +87,10 @@ def _rows(shown: Shown) -> list[dict[str, str]]:
     """Return the table that holds every number of the figure."""
     estimate, model = shown.estimate, shown.estimate.model
     rows = [("Work", numbers.short(f, "FLOP"), precision(p)) for p, f in model.flop.items()]
-    for what, moved in (("read", model.read), ("written", model.written)):
-        rows.append(("Bytes", numbers.short(moved, "byte"), what))
+    ways = {"read": model.read, "written": model.written}
+    if not all(ways.values()):
+        ways = {"sent by each rank" if model.memory == "link" else "either way": model.bytes}
+    rows += [("Bytes", numbers.short(moved, "byte"), what) for what, moved in ways.items()]
     for name, value in peaks(estimate):
         rows.append(("Peak", numbers.short(value.number, value.unit), f"{name}, {origin(value)}"))
     bandwidth = estimate.bandwidth
@@ -100,7 +102,9 @@ def _rows(shown: Shown) -> list[dict[str, str]]:
     if estimate.ridge is not None:
         rows.append(("Ridge", f"{numbers.significant(estimate.ridge)} FLOP/B", "peak / bandwidth"))
     if estimate.bound is not None:
-        rows.append(("Bound", numbers.short(estimate.bound, "FLOP/s"), "min(peak, intensity × bandwidth)"))
+        several = len(peaks(estimate)) > 1
+        how = "work / time floor: pipes overlap" if several else "min(peak, intensity × bandwidth)"
+        rows.append(("Bound", numbers.short(estimate.bound, "FLOP/s"), how))
     if estimate.memory_seconds is not None:
         rows.append(("Time of the traffic", numbers.short(estimate.memory_seconds, "s"), "bytes / bandwidth"))
     if estimate.compute_seconds is not None:
@@ -160,7 +164,9 @@ def _figure(estimate: Estimate, measured: tuple[Roof, ...] = ()) -> Figure | Non
         share = f"{numbers.short(100 * y / bound, '%')} of its bound" if estimate.seconds else ""
         hollow = estimate.seconds is None
         marks.append(
-            Mark(name, name, "dram", x, y, bound, color, word, hover, hollow, name=word, share=share)
+            Mark(
+                name, name, "dram", x, y, bound, color, "at its bound", hover, hollow, name=word, share=share
+            )
         )
     roofs += [measured_ceiling(roof) for roof in measured]
     return roofline(marks, roofs, unit="FLOP")
