@@ -115,7 +115,7 @@ def _of_script(
     point = options.points[0]
     target = resolve(words, options).at(point)
     kept = Path(trace) if trace is not None else new_trace(target.name)
-    made = collect.record(target, options, kept, calls=calls or collect.CALLS, host=host, listener=listener)
+    made = collect.record(target, options, kept, calls=calls, host=host, listener=listener)
     read = read_torch(kept)
     named = [word for name, value in point.items() for word in ("--param", f"{name}={value}")]
     program = [words[0], "--kernel", target.call or "", *named, *(["--", *words[1:]] if words[1:] else [])]

@@ -26,7 +26,7 @@ from ncukit.tools.run import Completed, run
 CALLS = 10
 """The region runs so often unless the user says otherwise."""
 SAMPLED = 0.5
-"""[s] The region lasts at least so long when the host is sampled."""
+"""[s] The region lasts at least so long when the host is sampled and nobody says how often it runs."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def record(
     options: ProfileOptions,
     trace: Path,
     *,
-    calls: int = CALLS,
+    calls: int | None = None,
     host: bool = False,
     environ: Mapping[str, str] | None = None,
     listener: Listener | None = None,
@@ -73,7 +73,8 @@ def record(
     ]
     with tempfile.TemporaryDirectory(prefix="ncukit-") as folder:
         work = Path(folder)
-        extra = ("--calls", str(calls), *(("--least", str(SAMPLED)) if host else ()))
+        least = ("--least", str(SAMPLED)) if host and calls is None else ()
+        extra = ("--calls", str(calls or CALLS), *least)
         written, result = work / "trace.json.gz", work / "child.json"
         command = target.child("operators", result, *extra, "--trace", str(written))
         samples, spied = work / "samples.json", pyspy.find(child.variables) if host else None

@@ -16,7 +16,8 @@ SLACK = 0.01
 def against_torch(ops: Ops, result: Mapping[str, Any]) -> tuple[str, ...]:
     """Return how the sums of ``ops`` compare with torch's own; ``result`` is from the measured child.
 
-    Only operators that both know are compared: torch's table also has annotations and kernels.
+    Only operators that both know are compared: torch's table also has annotations and kernels.  It counts a
+    call that is nothing but a call of the same name once, so only its larger counts mean that some are lost.
     """
     own: Mapping[str, list[float]] = result.get("own") or {}
     calls: Counter[str] = Counter()
@@ -30,7 +31,7 @@ def against_torch(ops: Ops, result: Mapping[str, Any]) -> tuple[str, ...]:
     if not known:
         return ()
     found = []
-    if different := [name for name in known if int(own[name][0]) != calls[name]]:
+    if different := [name for name in known if int(own[name][0]) > calls[name]]:
         name = different[0]
         found.append(
             f"torch's own table counts {int(own[name][0]):,} calls of {name}, the trace {calls[name]:,}"

@@ -140,7 +140,7 @@ def _rank(one: RankTime, ranks: Ranks, figures: Figures) -> dict[str, Any]:
         "compute": (one.compute, "Union of kernels that compute"),
         "communication": (one.communication, "Union of kernels of collectives, waiting included"),
         "exposed": (one.exposed, "Communication while nothing computed"),
-        "copy": (one.copy, "Only copies"),
+        "copying": (one.copy, "Only copies"),
         "empty": (one.empty, "Nothing ran"),
         "waiting": (one.waiting, "In collectives whose last rank had not come"),
     }

@@ -27,7 +27,7 @@ def ops_text(
     """Return what a terminal of ``width`` columns shows of ``ops``.  No newline at the end."""
     t = Terminal(width, encoding, color)
     view = t.tree(page_view(ops, sort=sort, top=top))
-    lines = [*_head(t, view), "", *_next(t, view), "", *_operators(t, view)]
+    lines = [*_head(t, view), "", *_next(t, view), "", *_operators(t, view, sort)]
     for part in (_busy, _host, _waits, _memory):
         if found := part(t, view):
             lines += ["", *found]
@@ -57,16 +57,16 @@ def _next(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     return [*lines, *shell(t, found["command"], "  ")]
 
 
-def _operators(t: Terminal, view: Mapping[str, Any]) -> list[str]:
-    gpu = view["on_gpu"]
-    head = ["", "device", "own", "share", "CPU own", "calls", "kernels"]
+def _operators(t: Terminal, view: Mapping[str, Any], sort: str) -> list[str]:
+    gpu, cpu = view["on_gpu"], "cpu" if sort == "cpu" else "cpu_self"
+    head = ["", "device", "own", "share", "CPU" if cpu == "cpu" else "CPU own", "calls", "kernels"]
     if not gpu:
         head = ["", "CPU own", "share", "CPU", "calls"]
     room = max(16, t.width - (54 if gpu else 40))
     rows: list[list[str]] = [head]
     below: list[list[str]] = [[]]
     for r in view["rows"]:
-        keys = ("device", "device_self", "share", "cpu_self") if gpu else ("cpu_self", "share", "cpu")
+        keys = ("device", "device_self", "share", cpu) if gpu else ("cpu_self", "share", "cpu")
         cells = [number(r[key]) for key in keys]
         rows.append([t.cut_middle(r["name"], room), *cells, r["n"], *([r["launched"]] if gpu else [])])
         below.append(_below(t, r))
