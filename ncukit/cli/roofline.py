@@ -228,13 +228,22 @@ def _command(model: str) -> Any:
     made = [inspect.Parameter(n, keyword, annotation=a, default=d) for n, (a, d) in options.items()]
     run.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
     run.__annotations__ = {name: annotation for name, (annotation, _) in options.items()}
-    example = " ".join(f"--{n.replace('_', '-')} {v}" for n, v in EXAMPLES[model].items() if v is not True)
-    flags = "".join(f" --{n.replace('_', '-')}" for n, v in EXAMPLES[model].items() if v is True)
+    given = {f"--{n.replace('_', '-')}": v for n, v in EXAMPLES[model].items()}
+    example = " ".join(flag if v is True else f"{flag} {_written(v)}" for flag, v in given.items())
     name = model.replace("_", "-")
-    help = "\n\n".join([*explained(model), f"\b\nncukit roofline {name} {example}{flags}"])
+    help = "\n\n".join([*explained(model), f"\b\nncukit roofline {name} {example}"])
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, help=help)(run)
     return typer.main.get_command(app)
+
+
+def _written(value: object) -> str:
+    """Return a value as one types it.
+
+    >>> _written(2e12), _written("fp16"), _written(4096)
+    ('2e12', 'fp16', '4096')
+    """
+    return f"{value:g}".replace("e+", "e") if isinstance(value, float) else str(value)
 
 
 def _option(parameter: Any) -> tuple[Any, Any]:
