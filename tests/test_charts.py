@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ncukit.diagnose import diagnose
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Place, Value, Verdict
 from ncukit.model.recorded import Recorded
+from ncukit.render import schemas
 from ncukit.render.cells import Cells, Tips
+from ncukit.render.charts import charts_data
+from ncukit.render.json import kernel_text, report_text
 from ncukit.render.panels import Panel, panels
 from ncukit.render.view import page_view
 from ncukit.render.view.families import families
@@ -19,32 +24,14 @@ from ncukit.render.view.findings import findings
 from ncukit.render.view.occupancy import section
 from ncukit.render.view.verdict import HALF, verdict
 from tests.builders import kernel
-from tests.diagnoses import FILE, transpose
+from tests.diagnoses import FILE, H100, H100_LIMITS, charted, transpose
 
-H100: dict[str, Any] = {
-    "compute_capability": 90,
-    "max_warps_per_sm": 64,
-    "shared_mem_driver": 1024,
-    "shared_mem_config": 233_472,
-    "shared_mem_static": 0,
-    "shared_mem_dynamic": 0,
-    "achieved_occupancy_pct": 70.0,
-}
-LIMITS = {
-    "max_registers_per_sm": 65_536,
-    "max_registers_per_thread": 255,
-    "max_threads_per_block": 1024,
-    "max_blocks_per_sm": 32,
-    "max_shared_mem_per_sm": 233_472,
-    "max_shared_mem_per_block": 232_448,
-    "reserved_shared_mem": 1024,
-}
 LATENCY = Verdict("latency-bound", "occupancy", "medium", "Too few warps")
 DRAM = Verdict("memory-bound", "dram", "high", "DRAM is full")
 
 
 def on_h100(signals: dict[str, Any] | None = None, **launch: Any) -> Kernel:
-    return kernel(signals=LIMITS | (signals or {}), **{**H100, **launch})
+    return kernel(signals=H100_LIMITS | (signals or {}), **{**H100, **launch})
 
 
 def shown(made: Kernel, verdict: Verdict = DRAM) -> tuple[dict[str, Any], Any]:
@@ -316,3 +303,34 @@ def test_a_unit_outside_the_sm_has_one_number() -> None:
     made = diagnose(kernel(sm_active_pct=50.0, dram_throughput_pct=91.0, memory_throughput_pct=91.0))
     (busiest,) = [x for x in made.findings if x.id == "busiest-unit"]
     assert "whole time" not in busiest.title
+
+
+# The same as JSON
+
+
+def test_the_json_of_the_charts_holds_the_numbers_of_the_page() -> None:
+    data = charts_data(charted().kernel)
+    assert list(data) == ["memory", "occupancy", "issue_slots", "over_time"]
+    links = {link["id"]: link for link in data["memory"]["links"]}
+    assert (links["shared-loads"]["bytes"], links["shared-loads"]["share_pct"]) == (9e9, 84.6)
+    assert (links["dram-writes"]["bytes"], links["dram-writes"]["reason"]) == (0, None)
+    assert (links["peer-reads"]["bytes"], links["peer-reads"]["reason"]) == (None, "not given by the test")
+    assert data["memory"]["hit_rates_pct"] == {"l1": 0.2, "l2": 50.0}
+    assert (data["occupancy"]["warps"], data["occupancy"]["theoretical_pct"]) == (24, 37.5)
+    assert data["issue_slots"]["issued_pct"] == pytest.approx(7.0)
+    assert data["issue_slots"]["idle_pct"] == pytest.approx(3.0)
+    (dram,) = data["over_time"]
+    assert (dram["unit"], dram["times"][1], dram["values"][:2]) == ("%", 1e-6, [20.0, 21.0])
+
+
+def test_what_was_not_collected_has_no_key_and_a_failed_launch_none() -> None:
+    assert charts_data(kernel()) == {}
+    assert charts_data(kernel(failed="the pass failed", dram_read_bytes=1)) == {}
+    assert list(charts_data(kernel(warps_issued_per_scheduler=0.3))) == ["issue_slots"]
+
+
+def test_the_json_of_a_diagnosis_with_charts_fits_its_schema() -> None:
+    made = charted()
+    text = "".join(report_text("a.ncu-rep", [kernel_text(made.kernel, diagnosis=made)]))
+    schema = json.loads(Path(schemas.__file__).with_name("kernel-1.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(json.loads(text))

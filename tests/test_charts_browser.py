@@ -8,53 +8,11 @@ from typing import Any
 
 import pytest
 
-from ncukit.model import Diagnosis
 from ncukit.render import html
 from ncukit.render.view import page_view
-from tests.builders import kernel, raw_kernel
-from tests.diagnoses import FILE, INSTRUCTIONS, VERDICT
-from tests.test_charts import H100, LIMITS
+from tests.diagnoses import FILE, charted
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
-SERIES = {
-    "pmsampling:dram__throughput.avg.pct_of_peak_sustained_elapsed": (
-        tuple(range(0, 400_000, 1000)),
-        tuple(float(20 + n % 60) for n in range(400)),
-    )
-}
-
-
-def charted() -> Diagnosis:
-    """Return a launch with every chart: memory, issue slots, occupancy, counters over time."""
-    made = kernel(
-        raw=raw_kernel("transpose", series=SERIES),
-        signals={
-            **LIMITS,
-            "global_load_bytes": 268_000_000,
-            "link_global_load_pct": 2.5,
-            "shared_load_bytes": 9_000_000_000,
-            "link_shared_load_pct": 84.6,
-            "link_dram_read_pct": 31.0,
-        },
-        **{
-            **H100,
-            "kernel_duration": 1.4e-3,
-            "block_size": 256,
-            "registers_per_thread": 80,
-            "sm_active_pct": 97.0,
-            "warps_issued_per_scheduler": 0.07,
-            "stall_cycles_shared_queue_full": 83.8,
-            "stall_cycles_global_memory_dependency": 23.1,
-            "l1_throughput_pct": 90.5,
-            "dram_throughput_pct": 61.9,
-            "dram_read_bytes": 268_000_000,
-            "dram_write_bytes": 0,
-            "l1_hit_rate_pct": 0.2,
-            "l2_hit_rate_from_l1_pct": 50.0,
-            "shared_bank_conflict_pct": 92.0,
-        },
-    )
-    return Diagnosis(made, INSTRUCTIONS, VERDICT)
 
 
 @pytest.fixture(scope="module")

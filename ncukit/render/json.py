@@ -18,6 +18,7 @@ from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roofline, Value, 
 from ncukit.model.source import Cost, HotLine
 
 SCHEMA = "ncukit.kernel/1"
+ERROR_SCHEMA = "ncukit.error/1"
 
 COSTS = (
     "waiting",
@@ -83,13 +84,16 @@ def kernel_text(
 
 
 def diagnosis_data(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return verdict, roofline, findings and skipped rules of one launch as JSON data."""
+    """Return verdict, roofline, findings, skipped rules and charts of one launch as JSON data."""
+    from ncukit.render.charts import charts_data
+
     return {
         "verdict": verdict_data(diagnosis.verdict),
         "roofline": roofline_data(diagnosis.roofline),
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "skipped": [asdict(skipped) for skipped in diagnosis.skipped],
         "hot_lines": hot_lines_data(diagnosis.hot),
+        **charts_data(diagnosis.kernel),
     }
 
 
@@ -143,7 +147,7 @@ def cost_data(cost: Cost) -> Mapping[str, int]:
 
 def error_text(error: NcukitError, file: str | None = None) -> str:
     """Return an error as one JSON line; an error about a file is shaped like the file's own object."""
-    data: dict[str, Any] = {"schema": SCHEMA} if file is not None else {}
+    data: dict[str, Any] = {"schema": ERROR_SCHEMA if file is None else SCHEMA}
     if file is not None:
         data["file"] = file
     return _encode(data | {"error": error.as_dict()})
