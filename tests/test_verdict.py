@@ -495,6 +495,28 @@ def test_roofline_counters_alone_can_show_a_full_pipe():
 # ------------------------------------------------------------------- confidence, evidence, experiment
 
 
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"dram_throughput_pct": 91.0}, "DRAM is full: 91.0"),
+        ({"dram_throughput_pct": 66.0}, "DRAM is nearest to full: 66.0"),
+        ({"l2_throughput_pct": 63.0}, "L2 is nearest to full: L2 at 63.0"),
+        ({"issue_busy_pct": 75.0, "alu_busy_pct": 60.0}, "Integer instructions fill the issue slots"),
+        ({"lsu_busy_pct": 68.0}, "come nearest to filling the load/store pipe: 68.0"),
+    ],
+)
+def test_only_what_is_full_is_called_full(values: dict[str, float], says: str):
+    assert says in diagnose(launch(**{**FULL_GPU, **values})).verdict.claim
+
+
+def test_a_unit_at_two_thirds_is_less_sure_where_another_was_not_measured():
+    values = {**FULL_GPU, "l2_throughput_pct": 66.0, "memory_throughput_pct": 66.0}
+    every = judge(**values)
+    some = diagnose(launch(**{id: n for id, n in values.items() if id != "dram_throughput_pct"})).verdict
+    assert (every.limiter, some.limiter) == ("l2", "l2")
+    assert (every.confidence, some.confidence) == ("medium", "low")
+
+
 def test_three_independent_measurements_make_high_confidence():
     full = {"dram_throughput_pct": 91.0, "memory_throughput_pct": 91.0}
     assert (

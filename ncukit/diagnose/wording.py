@@ -149,6 +149,16 @@ def _percent(share: Share | None) -> str | None:
     return None if share is None else short(share.percent, "%")
 
 
+def _by_fullness(full: str, otherwise: str) -> Callable[[Wording], str | None]:
+    """Return ``full`` for a limit that is one, ``otherwise`` for what only is nearest to its own."""
+
+    def word(w: Wording) -> str | None:
+        shares = (w.share, *w.call.others)
+        return full if any(share is not None and share.full for share in shares) else otherwise
+
+    return word
+
+
 def _name(share: Share | None) -> str | None:
     return None if share is None else share.name
 
@@ -219,6 +229,10 @@ _QUOTES: dict[str, Callable[[Wording], Quote | None]] = {
 
 _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "name": lambda w: _name(w.share),
+    "is_full": _by_fullness("is full", "is nearest to full"),
+    "are_full": _by_fullness("are full", "are nearest to full"),
+    "fill": _by_fullness("fill", "come nearest to filling"),
+    "fills": _by_fullness("fills", "comes nearest to filling"),
     "label": lambda w: None if w.share is None else w.share.unit.label,
     "limit": lambda w: _percent(w.share),
     "limit_value": lambda w: (

@@ -7,6 +7,9 @@ import math
 NARROW = "\u202f"
 """Narrow no-break space between a number and its unit."""
 
+LARGEST = 1e14
+"""From here on a count is written with a power of ten."""
+
 _SCALED = {"byte": "B", "byte/s": "B/s", "hz": "Hz", "s": "s", "FLOP": "FLOP", "FLOP/s": "FLOP/s"}
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 
@@ -32,12 +35,14 @@ def short(value: float | int | str | None, unit: str = "") -> str:
 def digits(value: float) -> str:
     """Return ``value`` with three significant digits, whole from 100 up, large counts with k, M, G.
 
-    >>> digits(0.2883), digits(128), digits(65_000_000.0), digits(1.0)
-    ('0.288', '128', '65M', '1')
+    >>> digits(0.2883), digits(128), digits(65_000_000.0), digits(1.0), digits(1e300)
+    ('0.288', '128', '65M', '1', '1e+300')
     """
     if value == 0:
         return "0"
     size = abs(value)
+    if size >= LARGEST:
+        return f"{value:.3g}".replace("-", "−")
     if size >= 100_000:
         for power, letter in ((9, "G"), (6, "M"), (3, "k")):
             if size >= 10**power:

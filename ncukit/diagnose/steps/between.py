@@ -17,6 +17,9 @@ LOOSE = 20.0
 AGREE = 30.0
 """[%] of warp latency in the states that a unit's queue causes: the stalls agree with the unit."""
 
+MAIN_UNITS = (("dram",), ("l2",), ("l1", "shared", "lsu"), ("issue",))
+"""Units, or alternatives, of which each has to be known before the busiest of those known is the busiest."""
+
 SYNC = 40.0
 """[%] of warp latency in barriers and fences: then synchronisation is the cause, not the unit."""
 
@@ -35,7 +38,7 @@ def several_or_one(f: Facts) -> Call | None:
         return None if f.below("warps_eligible_per_scheduler", ELIGIBLE) else pipe_of_issue(f, first)
     agrees = _agrees(first, f)
     if agrees or agrees is None:
-        sure = agrees or not _near(ranked, first, LOOSE)
+        sure = agrees or (not _near(ranked, first, LOOSE) and _all_known(f))
         return unit_call(first, cap="medium" if sure else "low")
     if f.waits is not None and f.waits.of(*SYNC_STATES) > SYNC:
         return None
@@ -47,6 +50,12 @@ def _near(ranked: list[Share], first: Share, distance: float) -> list[Share]:
     return [
         s for s in ranked[1:] if independent(s, first) and s.percent >= max(BESIDE, first.percent - distance)
     ]
+
+
+def _all_known(f: Facts) -> bool:
+    """Return whether every unit that could be as close as the first was measured."""
+    known = f.shares.units
+    return all(any(unit in known for unit in units) for units in MAIN_UNITS)
 
 
 def _agrees(share: Share, f: Facts) -> bool | None:
