@@ -16,7 +16,7 @@ from ncukit import models
 from ncukit.errors import UsageError
 from ncukit.model.work import WorkModel
 from ncukit.roofline.models.dtypes import BITS
-from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make, named, parameters
+from ncukit.roofline.models.signatures import EXAMPLES, MODELS, SYNONYMS, make, named, parameters
 from scripts import models as documents
 from tests.test_models import Number, counted, dot, matrix
 
@@ -355,6 +355,14 @@ def test_an_unknown_model_names_the_nearest_and_all() -> None:
     assert caught.value.hint.startswith("did you mean gemv or gemm? models: vector, ")
 
 
+@pytest.mark.parametrize("model", SYNONYMS)
+def test_a_name_from_elsewhere_leads_to_the_model(model: str) -> None:
+    for word in SYNONYMS[model].split():
+        with pytest.raises(UsageError) as caught:
+            named(word)
+        assert caught.value.hint.startswith(f"did you mean {model}? ")
+
+
 def test_an_unknown_parameter_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="softmax has no parameter 'cols'") as caught:
         make("softmax", {"rows": 2, "cols": 2})
@@ -388,6 +396,8 @@ def test_all_missing_parameters_are_named_at_once() -> None:
         lambda: models.point(1, 0),
         lambda: models.point(-1, 1),
         lambda: models.point(1, 1, "tensor_fp17"),
+        lambda: models.point(float("nan"), 1),
+        lambda: models.point(1, float("inf")),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_hint(make_it: Callable[[], WorkModel]) -> None:

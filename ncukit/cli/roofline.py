@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Iterator, MutableMapping
 from itertools import islice
@@ -32,9 +33,12 @@ def rate(text: str | float) -> float:
     digits = str(text)
     factor = _PREFIXES.get(digits[-1:], 1.0)
     try:
-        return float(digits[:-1] if factor != 1 else digits) * factor
+        number = float(digits[:-1] if factor != 1 else digits) * factor
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no number: write 200e12 or 200T") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise typer.BadParameter(f"{text!r} is no number: write 200e12 or 200T")
+    return number
 
 
 def whole(text: str | int) -> int:
@@ -81,7 +85,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
     ),
     "seconds": (
         Annotated[
-            float | None, typer.Option("--seconds", metavar="S", help="A measured time, to be checked.")
+            float | None,
+            typer.Option("--seconds", parser=rate, metavar="S", help="A measured time, to be checked."),
         ],
         None,
     ),

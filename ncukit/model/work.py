@@ -169,6 +169,9 @@ class Estimate:
     @property
     def peak(self) -> float | None:
         """Peak rate of the model's mix of precisions [FLOP/s]."""
+        one = {value.id: value.number for value in self.peaks.values()}
+        if len(one) == 1:
+            return next(iter(one.values()))
         return self.model.total_flop / self.compute_seconds if self.compute_seconds else None
 
     @property

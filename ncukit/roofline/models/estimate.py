@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ def estimate(
         "bandwidth": bandwidth,
         "time": seconds,
     }.items():
-        if value is not None and not value > 0:
+        if value is not None and not 0 < value < math.inf:
             raise UsageError(f"the {name} is {value:g}", "give FLOP/s, byte/s and seconds above 0")
     found = None if gpu is None else _data_sheet(gpu)
     peaks = {p: _peak(p, given.get(p), kernel, found) for p in model.flop}

@@ -60,6 +60,21 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 """One call of each model, for help and documents."""
 
 
+SYNONYMS: Mapping[str, str] = {
+    "vector": "copy scale add triad stream saxpy daxpy axpy",
+    "reduction": "sum reduce mean",
+    "embedding": "gather lookup",
+    "layer_norm": "norm rmsnorm",
+    "gemv": "matvec mv",
+    "gemm": "matmul mm bmm linear addmm",
+    "convolution": "conv conv2d",
+    "attention": "sdpa flashattention mha",
+    "kv_cache_decode": "decode kvdecode gqa mqa pagedattention",
+    "all_reduce": "nccl",
+}
+"""What a model is called elsewhere: only to name it where there is no model of that name."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a model: its name, plain type (int, float, str, bool), meaning and default."""
@@ -95,7 +110,8 @@ def named(name: str) -> str:
     plain = {_plain(known): known for known in MODELS}
     if (found := plain.get(_plain(name))) is not None:
         return found
-    near = [plain[key] for key in difflib.get_close_matches(_plain(name), plain, 2, 0.45)]
+    same = [model for model, words in SYNONYMS.items() if _plain(name) in words.split()]
+    near = same or [plain[key] for key in difflib.get_close_matches(_plain(name), plain, 2, 0.45)]
     first = f"did you mean {' or '.join(near)}? " if near else ""
     raise UsageError(f"there is no model {name!r}", f"{first}models: {', '.join(MODELS)}")
 

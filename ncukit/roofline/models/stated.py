@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from ncukit.errors import UsageError
@@ -26,8 +27,8 @@ def point(
     """
     if precision not in PRECISIONS:
         raise UsageError(f"{precision!r} is no precision", f"one of: {', '.join(PRECISIONS)}")
-    if flops < 0 or not bytes > 0:
-        raise UsageError("flops and bytes must be above 0", "give them in FLOP and byte")
+    if not 0 <= flops < math.inf or not 0 < bytes < math.inf:
+        raise UsageError("flops and bytes must be numbers above 0", "give them in FLOP and byte")
     return WorkModel(
         f"point(flops={flops:g}, bytes={bytes:g})",
         {precision: flops} if flops else {},
