@@ -21,6 +21,7 @@ from ncukit.diagnose.timeline import choose_launch, describe, whole
 from ncukit.errors import ReportError, UsageError
 from ncukit.model import Check, Diagnosis, Finding, Roofline, Verdict
 from ncukit.model.finding import Experiment
+from ncukit.model.raw import Code
 from ncukit.model.run import Run, StepRecord
 from ncukit.model.timeline import KernelTime, Match, Spread, Timeline
 from ncukit.read.nsys import open_trace
@@ -194,6 +195,15 @@ def test_without_lines_the_verdicts_experiment_is_next(full: Known) -> None:
     assert "-lineinfo" in found.missing[0]
     assert found.bound is not None
     assert found.bound.factor == 2.0
+
+
+def test_with_lines_but_none_at_fault_the_change_is_tried(full: Known) -> None:
+    found = latency()
+    code = Code((0,), ("FFMA",), ("gemm.cu",), ((0, 95),))
+    lined = replace(found, kernel=replace(found.kernel, raw=replace(found.kernel.raw, code=code)))
+    advice = advise(taking(50.0, full, lined))
+    assert (advice.id, advice.missing) == ("kernel-experiment", ())
+    assert advice.commands == ("ncukit experiment MY_KERNEL.py --baseline OLD --variant NEW",)
 
 
 # When to stop

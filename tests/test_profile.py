@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ncukit import advise
 from ncukit.render.schemas import text as schema_text
 from tests.fakes import driver
 from tests.fakes.scenarios import NCU
@@ -61,6 +63,19 @@ def done(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Lab, O
         patch.setenv("MY_API_KEY", "abc123def456")
         lab.script("import os\nassert 'MY_API_KEY' not in os.environ\n" + WORKLOAD)
         return lab, profile(lab, "--json")
+
+
+def test_a_run_says_where_to_look_next_with_its_own_script(done: tuple[Lab, Outcome]) -> None:
+    _, ran = done
+    assert ran.folder is not None
+    found = advise(ran.folder)
+    assert (found.id, found.layer) == ("kernel-experiment", "kernel")
+    assert found.commands == ("ncukit profile work.py --kernel gemm --preset full",)
+    assert found.bound is not None
+    assert found.bound.share > 90  # of the region that the run marked
+    page = (ran.folder / "report.html").read_text(encoding="utf-8")
+    assert "Where to look next" in page
+    assert html.escape(found.commands[0]) in page
 
 
 def test_one_command_gives_the_run_directory_and_the_page(done: tuple[Lab, Outcome]) -> None:

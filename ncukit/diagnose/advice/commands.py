@@ -15,9 +15,7 @@ def profile(known: Known) -> str:
     """Return the command that measures the launch that the trace chose."""
     source = _source(known)
     if source and known.choice is not None:
-        call = known.run.target.get("call") if known.run is not None else None
-        named = f" --kernel {shlex.quote(str(call))}" if call else ""
-        return f"ncukit profile {source}{named} --gpu-kernel {shlex.quote(known.choice.launch.short)}"
+        return f"ncukit profile {source}{_call(known)} --gpu-kernel {shlex.quote(known.choice.launch.short)}"
     if known.choice is None:
         return f"ncukit timeline {word(known.trace, 'TRACE')}"
     chosen = shlex.join(known.choice.selection)
@@ -27,9 +25,8 @@ def profile(known: Known) -> str:
 def ops(known: Known) -> str:
     """Return the command that shows the operations of the framework."""
     source = _source(known)
-    if source.removesuffix("'").endswith(".py") and known.run is not None:
-        call = known.run.target.get("call")
-        return f"ncukit ops {source}" + (f" --kernel {shlex.quote(str(call))}" if call else "")
+    if source.removesuffix("'").endswith(".py"):
+        return f"ncukit ops {source}{_call(known)}"
     if known.timeline is not None and known.timeline.file.format == "torch":
         return f"ncukit ops {word(known.trace, 'TRACE')}"
     return "ncukit ops MODEL.py --kernel STEP"
@@ -45,15 +42,24 @@ def trace(known: Known) -> tuple[str, ...]:
 
 def collect(known: Known) -> str:
     """Return the command that measures the launch again, with everything."""
-    which = ""
+    source, which = _source(known), ""
+    if source:
+        return f"ncukit profile {source}{_call(known)} --preset full"
     if known.diagnosis is not None:
         kernel = known.diagnosis.kernel
         which = f" {same_again(kernel.name, kernel.index, kernel.raw.workload)}"
     return f"ncu --set full --import-source on{which} -o again {PROGRAM}"
 
 
+def trial(known: Known) -> str:
+    """Return the command that holds one change against what there is."""
+    return f"ncukit experiment {_source(known) or 'MY_KERNEL.py'} --baseline OLD --variant NEW"
+
+
 def page(known: Known) -> str:
     """Return the command that shows the launch with its source lines."""
+    if known.directory:
+        return f"ncukit report --run {shlex.quote(known.directory)} --open"
     one = known.diagnosis if known.launches > 1 else None
     chosen = "" if one is None else f" --launch {one.kernel.index + 1}"
     return f"ncukit report {word(known.report, 'REPORT')}{chosen} --open"
@@ -68,3 +74,9 @@ def _source(known: Known) -> str:
     """Return the file of the run's target, without folders of the machine; empty where there is none."""
     source = None if known.run is None else known.run.target.get("source")
     return shlex.quote(PurePath(str(source)).name) if source else ""
+
+
+def _call(known: Known) -> str:
+    """Return the option that names what the run called of its file; empty where it ran as it is."""
+    call = None if known.run is None else known.run.target.get("call")
+    return f" --kernel {shlex.quote(str(call))}" if call else ""

@@ -188,11 +188,11 @@ def _source(known: Known) -> Iterator[Advice]:
             bound=bound, until=_until(diagnosis),
         )  # fmt: skip
         return
+    lined = _lined(diagnosis)
     yield Advice(
-        "kernel-experiment", False, "kernel",
-        _title(diagnosis), f"{words} {_experiment(diagnosis)}".strip(), (commands.collect(known),),
-        bound=bound, until=_until(diagnosis),
-        missing=() if _lined(diagnosis) else (NO_LINES,),
+        "kernel-experiment", False, "kernel", _title(diagnosis), f"{words} {_experiment(diagnosis)}".strip(),
+        (commands.trial(known) if lined else commands.collect(known),), bound=bound,
+        until=_until(diagnosis), missing=() if lined else (NO_LINES,),
     )  # fmt: skip
 
 
