@@ -26,6 +26,7 @@ __all__ = [
     "Value",
     "advise",
     "annotate",
+    "build_dataset",
     "compare",
     "demo_reports",
     "demo_traces",
@@ -37,6 +38,7 @@ __all__ = [
     "ops",
     "probe",
     "profile",
+    "query_dataset",
     "ranks",
     "read",
     "set_baseline",
@@ -44,6 +46,7 @@ __all__ = [
     "timeline",
     "workload",
     "write_comparison",
+    "write_index",
     "write_report",
 ]
 
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         Report,
         Reports,
         advise,
+        build_dataset,
         compare,
         demo_reports,
         demo_traces,
@@ -62,12 +66,14 @@ if TYPE_CHECKING:
         ops,
         probe,
         profile,
+        query_dataset,
         ranks,
         read,
         set_baseline,
         time,
         timeline,
         write_comparison,
+        write_index,
         write_report,
     )
     from ncukit.errors import NcukitError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -41,6 +42,19 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         )
 
     return compare
+
+
+def follows_its_schema(text: str) -> Any:
+    """Return the JSON in ``text``, which must follow the published schema that it names."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    from ncukit.render.schemas import text as schema_text
+
+    data = json.loads(text)
+    fault = best_match(Draft202012Validator(json.loads(schema_text(data["schema"]))).iter_errors(data))
+    assert fault is None, f"{fault.json_path}: {fault.message}"
+    return data
 
 
 def shared_folder() -> Path:

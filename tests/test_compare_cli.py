@@ -19,7 +19,7 @@ from ncukit import cli, demo_reports
 from ncukit.cli.compare import FORMATS, SUFFIXES
 from ncukit.compare.gates import parse
 from ncukit.compare.settings import load_settings
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, follows_its_schema
 
 SAMPLES = {path.stem: path for path in demo_reports()}
 BASE, OTHER = SAMPLES["several-launches"], SAMPLES["copy-dram"]
@@ -191,7 +191,7 @@ def test_a_baseline_is_set_listed_shown_and_compared(ncukit: Cli) -> None:
     assert (done.code, done.out) == (0, f"{path}\n")
     listed = ncukit("baseline", "list")
     assert listed.out.startswith(f"main  4 kernels  {BASE.name} (sha256 ")
-    assert json.loads(ncukit("baseline", "list", "--json").out)[0]["name"] == "main"
+    assert follows_its_schema(ncukit("baseline", "list", "--json").out)["baselines"][0]["name"] == "main"
     shown = ncukit("baseline", "show", "main")
     assert "dram_bytes" in shown.out
     assert json.loads(ncukit("baseline", "show", "main", "--json").out)["schema"] == "ncukit.baseline/1"

@@ -29,6 +29,10 @@ OWNERS = {
     "subprocess": ("tools/",),
     "torch": ("workload/",),
     "plotly": (),  # only its packaged JavaScript is read
+    "pyarrow": ("dataset/",),
+    "duckdb": ("dataset/query.py",),
+    "distributed": ("cluster.py",),
+    "dask": (),
 }
 PACKAGE = CHECKOUT / "ncukit"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -53,6 +57,8 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
                 [f"ncukit.{alias.name}" for alias in node.names] if node.module == "ncukit" else [node.module]
             )
             yield from ((str(name), id(node) in typing_only) for name in names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from ((str(a.value), False) for a in node.args[:1] if isinstance(a, ast.Constant))
 
 
 def layer(dotted: str) -> str:

@@ -15,6 +15,7 @@ import pytest
 
 from ncukit import advise
 from ncukit.render.schemas import text as schema_text
+from tests.conftest import follows_its_schema
 from tests.fakes import driver
 from tests.fakes.scenarios import NCU
 from tests.runs import WORKLOAD, Lab, Outcome, gemm, whole, with_driver
@@ -178,7 +179,9 @@ def test_dry_run_prints_every_command_and_runs_none(lab: Lab) -> None:
     assert all("work.py" in line for line in lines)
     assert not (lab.folder / "runs").exists()
     assert not (lab.folder / "reports").exists()
-    rows = json.loads(lab("profile", "work.py", "--kernel", "gemm", "--dry-run", "--json").out)
+    rows = follows_its_schema(lab("profile", "work.py", "--kernel", "gemm", "--dry-run", "--json").out)[
+        "steps"
+    ]
     assert [row["step"] for row in rows] == ["timing", "timeline", "counters"]
 
 

@@ -17,6 +17,7 @@ from ncukit.tools import cuda
 from ncukit.tools.bundle import write_bundle
 from ncukit.tools.doctor import SPOILING, Check, Examination, Machine, examine
 from ncukit.tools.run import run
+from tests.conftest import follows_its_schema
 from tests.fakes import install
 
 # A driver with GPUs, as far as the doctor asks it.
@@ -232,7 +233,7 @@ def test_text_has_a_line_and_a_fix_for_each_link(capsys: pytest.CaptureFixture[s
 def test_json_has_the_same_facts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     tools = install(tmp_path / "bin")
     doctor(json=True, ncu=tools["NCUKIT_NCU"], nsys=tools["NCUKIT_NSYS"])
-    data = json.loads(capsys.readouterr().out)
+    data = follows_its_schema(capsys.readouterr().out)
     assert data["schema"] == "ncukit.doctor/1"
     assert data["can"]["read_reports"] is True
     assert {"id", "state", "detail", "fix"} == set(data["checks"][0])

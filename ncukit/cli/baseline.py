@@ -76,7 +76,8 @@ def _list(place: Path, *, json: bool) -> None:
     if json:
         from json import dumps
 
-        print(dumps([{"name": name, "file": str(place / f"{name}.json")} for name in found]))
+        rows = [{"name": name, "file": str(place / f"{name}.json")} for name in found]
+        print(dumps({"schema": "ncukit.baselines/1", "baselines": rows}))
         return
     if not found:
         print(f"no baseline in {place}", file=sys.stderr)

@@ -37,7 +37,7 @@ def catalog(
         from json import dumps
 
         data = [asdict(metrics[i]) for i in ids or metrics]
-        print(dumps(data[0] if id else data, ensure_ascii=False))
+        print(dumps({"schema": "ncukit.catalog/1", "metrics": data}, ensure_ascii=False))
         return
     from ncukit.render.text import catalog_text
 

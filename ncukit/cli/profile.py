@@ -209,7 +209,7 @@ def _print_plan(
             {"step": step.step, "command": list(step.command), "note": step.note, "params": point}
             for point, step in planned
         ]
-        print(dumps(rows, ensure_ascii=False))
+        print(dumps({"schema": "ncukit.plan/1", "steps": rows}, ensure_ascii=False))
         return
     print(f"# {printable(target.meaning)}")
     if dask is not None:
