@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncukit import models
@@ -205,18 +205,21 @@ def counted(function):
     return Number.flops
 
 
+@settings(deadline=None)
 @given(SMALL, SMALL, SMALL)
 def test_gemm_and_gemv_count_every_operation(m, n, k):
     assert models.gemm(m, n, k, "fp32").total_flop == counted(lambda: product(matrix(m, k), matrix(k, n)))
     assert models.gemv(m, k, "fp32").total_flop == counted(lambda: product(matrix(m, k), matrix(k, 1)))
 
 
+@settings(deadline=None)
 @given(SMALL, SMALL)
 def test_softmax_counts_every_operation(rows, columns):
     run = counted(lambda: [softmax(row) for row in matrix(rows, columns)])
     assert models.softmax(rows, columns, "fp32").total_flop == run
 
 
+@settings(deadline=None)
 @given(st.integers(1, 50))
 def test_a_sum_counts_every_operation_in_any_order(n):
     def tree(values):
@@ -237,6 +240,7 @@ def attend(queries, keys, values, *, causal):
         product([weights], values[:seen])
 
 
+@settings(deadline=None)
 @given(SMALL, SMALL, SMALL, SMALL, st.integers(0, 4), st.booleans())
 def test_attention_counts_every_operation(batch, heads, queries, head_dim, more, causal):
     keys = queries + more
@@ -249,6 +253,7 @@ def test_attention_counts_every_operation(batch, heads, queries, head_dim, more,
     assert model.total_flop == counted(run)
 
 
+@settings(deadline=None)
 @given(SMALL, SMALL, SMALL, SMALL, SMALL)
 def test_decoding_counts_every_operation_and_every_element(batch, kv_heads, group, context, head_dim):
     touched = set()
