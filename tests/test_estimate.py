@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncukit import models
@@ -60,6 +60,7 @@ def test_half_a_roof_can_refute_but_not_confirm() -> None:
     assert models.estimate(GEMM, peak=1e15, seconds=1e-5).suspects == ("flops", "timing", "peak")
 
 
+@settings(deadline=None)
 @given(MADE, RATES, RATES)
 def test_the_bound_is_the_lower_of_peak_and_diagonal_and_the_floor_the_longer_time(
     model: models.WorkModel, peak: float, bandwidth: float
@@ -84,6 +85,7 @@ def test_pipes_with_peaks_of_their_own_overlap() -> None:
     assert found.floor == models.bound(block, peaks, 1e15)
 
 
+@settings(deadline=None)
 @given(MADE, RATES, RATES, st.floats(0.1, 10))
 def test_a_time_fits_exactly_when_it_is_not_below_the_floor(
     model: models.WorkModel, peak: float, bandwidth: float, share: float

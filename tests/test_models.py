@@ -279,18 +279,21 @@ def test_decoding_counts_every_operation_and_every_element(batch, kv_heads, grou
 # --- properties
 
 
+@settings(deadline=None)
 @given(SIZES, SIZES, SIZES, FLOATS)
 def test_a_gemm_is_its_transpose(m, n, k, dtype):
     a, b = models.gemm(m, n, k, dtype), models.gemm(n, m, k, dtype)
     assert (a.flop, a.bytes) == (b.flop, b.bytes)
 
 
+@settings(deadline=None)
 @given(SIZES, SIZES, FLOATS)
 def test_a_gemm_with_one_column_is_a_gemv(m, k, dtype):
     a, b = models.gemm(m, 1, k, dtype), models.gemv(m, k, dtype)
     assert (a.total_flop, a.bytes) == (b.total_flop, b.bytes)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 2000), FLOATS)
 def test_the_intensity_of_a_square_gemm_grows_with_its_size(n, dtype):
     assert models.gemm(2 * n, 2 * n, 2 * n, dtype).intensity == pytest.approx(
@@ -298,12 +301,14 @@ def test_the_intensity_of_a_square_gemm_grows_with_its_size(n, dtype):
     )
 
 
+@settings(deadline=None)
 @given(st.integers(1, 1000), st.integers(1, 1000), FLOATS)
 def test_fusing_attention_never_moves_more(queries, keys, dtype):
     shape = (1, 1, queries, keys, 64, dtype)
     assert models.attention(*shape).bytes < models.attention(*shape, materialised=True).bytes
 
 
+@settings(deadline=None)
 @given(st.sampled_from(list(EACH.values())), RATES, RATES)
 def test_the_bound_is_the_roofline(model, peak, bandwidth):
     floor = models.bound(model, peak, bandwidth)
@@ -313,6 +318,7 @@ def test_the_bound_is_the_roofline(model, peak, bandwidth):
         assert model.total_flop / floor.seconds == pytest.approx(roof)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(list(EACH.values())), RATES, RATES, st.floats(1.0, 100.0))
 def test_a_faster_machine_never_needs_longer(model, peak, bandwidth, factor):
     slow = models.bound(model, peak, bandwidth).seconds
@@ -385,6 +391,7 @@ def test_what_makes_no_sense_is_refused_with_a_hint(make):
     assert caught.value.hint
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(list(BITS)))
 def test_bytes_are_whole_where_elements_are(elements, dtype):
     assert size(dtype, elements) * 8 == BITS[dtype] * elements

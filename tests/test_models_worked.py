@@ -167,6 +167,7 @@ def test_fusing_a_chain_saves_two_passes_for_each_intermediate() -> None:
     assert single.flop == fused.flop
 
 
+@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(1, 6))
 def test_fewer_key_heads_save_their_share_of_the_cache(kv_heads: int, group: int) -> None:
     def cache(kv: int) -> float:
@@ -195,6 +196,7 @@ def test_the_three_parts_of_naive_attention_need_no_less_than_the_whole() -> Non
 # --- against counting every operation and every element
 
 
+@settings(deadline=None)
 @given(st.integers(1, 3), st.integers(1, 6), st.booleans(), st.booleans())
 def test_a_normalisation_counts_every_operation(rows: int, columns: int, affine: bool, rms: bool) -> None:
     def normalise(row: list[Any]) -> None:
@@ -300,6 +302,7 @@ def test_more_of_anything_never_needs_less(dimension: tuple[str, str], factor: i
     assert large.total_flop >= small.total_flop
 
 
+@settings(deadline=None)
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 200), st.integers(1, 3))
 def test_a_product_is_no_larger_than_a_larger_one(m: int, n: int, k: int, more: int) -> None:
     small, large = models.gemm(m, n, k), models.gemm(m + more, n, k + more)
@@ -307,6 +310,7 @@ def test_a_product_is_no_larger_than_a_larger_one(m: int, n: int, k: int, more: 
     assert small.total_flop < large.total_flop
 
 
+@settings(deadline=None)
 @given(st.integers(1, 64), st.integers(1, 64), st.sampled_from(["fp64", "fp32", "fp16", "fp8"]))
 def test_a_1x1_convolution_is_a_product(channels: int, filters: int, dtype: str) -> None:
     layer, flat = (
@@ -316,6 +320,7 @@ def test_a_1x1_convolution_is_a_product(channels: int, filters: int, dtype: str)
     assert (layer.flop, layer.bytes) == (flat.flop, flat.bytes)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 500), st.integers(1, 500), st.booleans())
 def test_a_gemv_is_a_gemm_of_one_column_under_either_convention(m: int, k: int, exact: bool) -> None:
     wide, thin = models.gemm(m, 1, k, "fp32", exact_sums=exact), models.gemv(m, k, "fp32", exact_sums=exact)
