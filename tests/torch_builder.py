@@ -102,7 +102,7 @@ class TorchBuilder:
         """Add a copy to the device and its call, which blocks for ``wait`` if that is given."""
         correlation = self._next(op)
         if self.flavour == "rocm":
-            args = {"size": str(bytes), "kind": "1"}
+            args: dict[str, Any] = {"size": str(bytes), "kind": "1"}
             self.call("hipMemcpyWithStream", call, wait or 3, correlation, **args)
             self._work("copy", "Memcpy HtoD (Host -> Device)", start, dur, correlation, 0, {"kind": "HtoD"})
             return

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 
 from ncukit.diagnose.timeline import Request, choose_launch, describe
 from ncukit.diagnose.timeline.scope import Scope
+from ncukit.diagnose.timeline.words import faster
 from ncukit.errors import UsageError
 from ncukit.model.ops import Deserving, Operator
+from ncukit.model.timeline import Timeline
 
+WORTH = 5.0
+"""[%] of the region: less is not worth a kernel's profile before the rest was looked at."""
+LITTLE = "; look at the timeline first (`ncukit timeline`)"
 ANY_PROGRAM = ("--", "python", "YOUR_SCRIPT.py")
 """What stands for the program, of which a trace does not tell the command."""
 
@@ -43,9 +48,19 @@ def deserving(scope: Scope, found: Sequence[Operator], program: Sequence[str] = 
         operator=launchers[0][1] if launchers else "",
         share=share,
         command=shlex.join(words),
-        reasons=(*chosen.reasons, *(f"caution: {text}" for text in chosen.cautions)),
+        reasons=(*chosen.reasons, *_worth(timeline, name), *(f"caution: {text}" for text in chosen.cautions)),
         others=chosen.runners_up,
     )
+
+
+def _worth(timeline: Timeline, name: str) -> list[str]:
+    """Return what the region could gain from the kernel at most, and where to look if that is little."""
+    kernel = next((k for k in timeline.kernels if k.name == name), None)
+    if kernel is None or kernel.bound is None:
+        return []
+    share = f"it takes {kernel.share:.1f} % of the region"
+    said = f"{share}: without it the region would be {faster(kernel.bound)}"
+    return [said + (LITTLE if kernel.share < WORTH else "")]
 
 
 def _is_amd(scope: Scope) -> bool:

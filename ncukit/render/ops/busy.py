@@ -15,7 +15,7 @@ SAYS = {
         "how much of the GPU it used",
     ),
     "sampled": (
-        "what `nvidia-smi` could have shown: its counter is the same share, over windows of 1/6 s to 1 s",
+        "what nvidia-smi could have shown: its counter is the same share, over windows of 1/6 s to 1 s",
         "short gaps, small grids, waiting collectives: 100 % is reached by one block that spins",
     ),
     "occupancy": (
