@@ -330,7 +330,7 @@ def test_between_gpus_more_work_is_neither_better_nor_worse() -> None:
     other = {**H100, **TIME, "flops_total": 2e9, "dram_bytes": 2e6}
     row = row_of("dram_bytes", base, other)
     assert (row.reading, row.reason) == (
-        "moved", "the work differs: see the quantities per unit of work",
+        "moved", "other work on another GPU: see the quantities per unit of work",
     )  # fmt: skip
     assert row_of("dram_bytes", base, {**other, "flops_total": 1e9}).reading == "worse"
 
@@ -592,6 +592,19 @@ def test_c25_a_fused_kernel_of_many_ranks_cannot_be_judged_from_its_shares() -> 
     (pair,) = compare(alone, [ranked]).pairs
     assert pair.facts[-1].id == "peers"
     assert pair.facts[-1].text.startswith("It ran as one of 4 processes: its time may include waiting")
+
+
+def test_another_kernel_on_another_gpu_is_neither_better_nor_worse_in_any_amount() -> None:
+    base = launch("add", **{**A100, **TIME, "dram_bytes": 1e6, "achieved_occupancy_pct": 50})
+    other = launch(
+        "copy", **{**H100, "kernel_duration": 1e-4, "dram_bytes": 2e6, "achieved_occupancy_pct": 80}
+    )
+    (pair,) = compared(base, other).pairs
+    readings = {id: pair.row(id).reading for id in ("kernel_duration", "dram_bytes")}  # type: ignore[union-attr]
+    assert readings == {"kernel_duration": "moved", "dram_bytes": "moved"}
+    assert pair.summary.claim.startswith("Another kernel on another GPU: ")
+    assert "as fast" not in pair.summary.claim + pair.summary.deck
+    assert pair.summary.confidence == "low"
 
 
 # All pairs together

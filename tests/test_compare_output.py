@@ -195,6 +195,24 @@ def test_c45_what_all_pairs_come_to_together_is_told_everywhere() -> None:
     assert page_view(comparison("versions"), generated="")["totals"]["rows"] == []
 
 
+@pytest.mark.parametrize("kind", ["versions", "gpus", "spilling"])
+def test_the_table_of_changes_fits_a_terminal_and_its_head_stands_over_its_columns(kind: str) -> None:
+    lines = comparison_text(comparison(kind), color=False, encoding="utf-8", width=80).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("CHANGED"))
+    table = lines[start : lines.index(next(line for line in lines[start:] if "without a change" in line))]
+    assert not [line for line in table if "…" in line[30:]]
+    at = lines[start].index("base") + len("base")
+    assert {line[at - 1] != " " and line[at : at + 1] in (" ", "") for line in table} == {True}
+
+
+def test_stalls_that_one_side_lacks_say_so() -> None:
+    bare = {id: value for id, value in ROOF.items() if not id.startswith("stall_")}
+    found = compared(launch("gemm", **ROOF), launch("gemm", **bare))
+    (block,) = page_view(found, generated="")["blocks"]
+    for row in block["stalls"]["rows"]:
+        assert (row["other"]["state"], row["change"]) == ("missing", "")
+
+
 def test_rows_come_in_the_order_of_what_they_explain() -> None:
     rows = page_view(comparison("versions"), generated="")["blocks"][0]["changes"]["rows"]
     assert [row["id"] for row in rows[:2]] == ["kernel_duration", "dram_bytes"]

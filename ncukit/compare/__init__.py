@@ -16,7 +16,7 @@ from ncukit.compare.facts import facts
 from ncukit.compare.lines import changed_lines
 from ncukit.compare.match import Match, Steering, match
 from ncukit.compare.predict import predictions
-from ncukit.compare.rows import per, read, rows
+from ncukit.compare.rows import other_kind, per, read, rows
 from ncukit.compare.summary import summarise
 from ncukit.compare.timing import clean_row
 from ncukit.compare.totals import totals
@@ -67,7 +67,8 @@ def _pair(
     found: Match, base: Side, other: Side, clean: Row | None, elements: tuple[float | None, float | None]
 ) -> Pair:
     sides = Sides(found.base.kernel, found.other.kernel)
-    table = read(rows(found.base, found.other, sides), same_gpu=sides.same_gpu)
+    unread = rows(found.base, found.other, sides)
+    table = read(unread, other_kind(unread, sides))
     accounts = explain(table, sides.base, sides.other)
     for id, (share, words) in accounts.items():
         table[id] = replace(table[id], explains=share, account=words)

@@ -31,16 +31,17 @@ def rows(base: Sample, other: Sample, sides: Sides) -> dict[str, Row]:
     return {metric.id: _row(metric, base, other, sides) for metric in load().metrics.values()}
 
 
-def read(rows: Mapping[str, Row], *, same_gpu: bool = True) -> dict[str, Row]:
+def read(rows: Mapping[str, Row], other_kind: str = "") -> dict[str, Row]:
     """Return the rows with what each change says, which for some depends on whether another one changed.
 
-    Between different GPUs more or less of anything is neither good nor bad where the work differs as well.
+    More or less of anything is neither good nor bad where ``other_kind`` says what differs beside the GPU.
     """
     found = {id: replace(row, **_reading(row, rows)) for id, row in rows.items()}  # type: ignore[arg-type]
-    if same_gpu or not other_work(rows):
+    if not other_kind:
         return found
+    why = f"{other_kind[0].lower()}{other_kind[1:]} on another GPU: see the quantities per unit of work"
     return {
-        id: replace(row, reading="moved", reason="the work differs: see the quantities per unit of work")
+        id: replace(row, reading="moved", reason=why)
         if row.reading in ("better", "worse") and load().metrics[id].unit in EXTENSIVE
         else row
         for id, row in found.items()
@@ -53,6 +54,20 @@ def other_work(rows: Mapping[str, Row]) -> bool:
     if base is None or other is None:
         return False
     return abs(other - base) > SAME_WORK * max(base, other)
+
+
+def other_kind(rows: Mapping[str, Row], sides: Sides) -> str:
+    """Return what differs beside the GPU, so that amounts say nothing about the GPUs; "" on the same GPU."""
+    base, other = sides.base, sides.other
+    if sides.same_gpu:
+        return ""
+    if other_work(rows):
+        return "Other work"
+    if base.name != other.name:
+        return "Another kernel"
+    if (base.demangled or base.name) != (other.demangled or other.name):
+        return "Other template arguments or parameters"
+    return ""
 
 
 def per(base: Kernel, other: Kernel, elements: tuple[float | None, float | None]) -> tuple[Per, ...]:

@@ -11,7 +11,7 @@ from ncukit.compare.comparable import Sides
 from ncukit.compare.facts import verdict_on
 from ncukit.compare.match import Match
 from ncukit.compare.noise import FEW
-from ncukit.compare.rows import other_work, signed
+from ncukit.compare.rows import other_kind, signed
 from ncukit.compare.spilling import Spilling, spilling
 from ncukit.diagnose.words import sentence, short
 from ncukit.model import Kernel, Verdict
@@ -26,6 +26,8 @@ LARGE = 10.0
 CLEAR = 2.0
 """Times the noise: a smaller change has no cause worth naming."""
 DURATION = "kernel_duration"
+WORK = "work"
+"""The cause where other work, or another kernel, ran on another GPU."""
 _CAUSES = Path(__file__).resolve().parent / "data" / "causes.json"
 
 
@@ -42,11 +44,11 @@ def summarise(
         claim = f"Whether it is faster is not known: the duration is missing ({time.reason})"
         return Summary("unknown", claim, deck=verdict_on(facts))
     speedup = 1 / time.ratio if time.ratio else None
-    confidence, grounds = _confidence(time, clean, match, facts)
     trend: Trend = "unchanged" if not time.beyond_noise else "slower" if time.change > 0 else "faster"
     found = spilling(rows, sides) if sides.same_gpu else None
     claim, cause, evidence = _claim(trend, time, sides, rows, match, found)
-    parts = (_amount(time, clean, claim), found.deck if found else "", verdict_on(facts))
+    confidence, grounds = _confidence(time, clean, match, facts, cause)
+    parts = (_amount(time, clean, claim, cause), found.deck if found else "", verdict_on(facts))
     deck = " ".join(part for part in parts if part)
     return Summary(trend, claim, deck, cause, confidence, grounds, speedup, evidence)
 
@@ -83,11 +85,11 @@ def _claim(
             "",
             (DURATION,),
         )
-    if not sides.same_gpu and (kind := _other_kind(rows, sides)):
+    if kind := other_kind(rows, sides):
         ends = [short(value.number, "s") for value in (time.base, time.other)]
         where = [kernel.gpu or "the GPU of the " + side for kernel, side in _named(sides)]
         claim = f"{kind} on another GPU: {ends[0]} on {where[0]}, {ends[1]} on {where[1]}"
-        return f"{claim}; {_limits(match, joined=True)}", "work", (DURATION, "flops_total")
+        return f"{claim}; {_limits(match, joined=True)}", WORK, (DURATION, "flops_total")
     if not sides.same_gpu:
         on = f"on {sides.other.gpu or 'the other GPU'}, against {sides.base.gpu or 'the base'}"
         limits = _limits(match, joined=True)
@@ -122,18 +124,6 @@ def _cause_words() -> Mapping[str, tuple[str, str]]:
     return data
 
 
-def _other_kind(rows: Mapping[str, Row], sides: Sides) -> str:
-    """Return what differs beside the GPU, so that the times alone say nothing about the GPUs."""
-    base, other = sides.base, sides.other
-    if other_work(rows):
-        return "Other work"
-    if base.name != other.name:
-        return "Another kernel"
-    if (base.demangled or base.name) != (other.demangled or other.name):
-        return "Other template arguments or parameters"
-    return ""
-
-
 def _named(sides: Sides) -> tuple[tuple[Kernel, str], tuple[Kernel, str]]:
     return (sides.base, "base"), (sides.other, "other side")
 
@@ -153,19 +143,23 @@ def _limits(match: Match, *, joined: bool = False) -> str:
     return f"the limit moved from {limit(base)} to {limit(other)}"
 
 
-def _amount(time: Row, clean: Row | None, claim: str) -> str:
+def _amount(time: Row, clean: Row | None, claim: str, cause: str) -> str:
     base, other = time.base.number, time.other.number
     how = "clean, without a profiler" if time is clean else "profiled, not a benchmark"
+    if cause == WORK:
+        return f"{sentence(how)}."
     ends = f"{short(base, 's')} \u2192 {short(other, 's')} ({how})."
     said = not time.beyond_noise or factor(time).lower() in claim.lower()
     return ends if said else f"{sentence(factor(time))}: {ends}"
 
 
 def _confidence(
-    time: Row, clean: Row | None, match: Match, facts: tuple[Fact, ...]
+    time: Row, clean: Row | None, match: Match, facts: tuple[Fact, ...], cause: str
 ) -> tuple[Confidence, str]:
     """Return how sure the change is, and what would make it surer."""
     doubts = [f for f in facts if f.status == "warn" and f.id in ("clocks", "caches", "peers", "work")]
+    if cause == WORK:
+        return "low", "the times of other work or another kernel on another GPU do not compare"
     if time is clean:
         return "high", "clean times on both sides, each with its spread"
     least = min(match.base.repeats, match.other.repeats)

@@ -131,11 +131,11 @@ def _sum(two: Two, members: Sequence[Row], side: int) -> float | None:
     return sum(known) if known else None
 
 
-def _stall_cell(two: Two, id: str, members: Sequence[Row], side: int, value: float | None) -> Cell | None:
-    if value is None:
-        return None
-    known = [row.id for row in members if (row.base, row.other)[side].number is not None]
+def _stall_cell(two: Two, id: str, members: Sequence[Row], side: int, value: float | None) -> Cell:
     cells = (two.base, two.other)[side]
+    if value is None:
+        return cells.of((members[0].base, members[0].other)[side])
+    known = [row.id for row in members if (row.base, row.other)[side].number is not None]
     return cells.computed(
         f"{id} cycles",
         value,

@@ -24,6 +24,7 @@ FIRST_ROW = "kernel_duration"
 ELSEWHERE = (
     *("stall_*", "inst_mix_*", "peak_*", "*_dim_*", "ridge_point_*", "*_ncu", "*_clock_max"),
     *("gpu_name", "compute_capability", "occupancy_limiter", "pc_sampl*", "replay_passes"),
+    *("sm_count", "max_warps_per_sm", "l2_cache_size", "memory_bus_width"),
 )
 """Metrics that another part of the page shows, or that say nothing about the kernel."""
 REPEATS = (

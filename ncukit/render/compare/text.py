@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
+
 from ncukit.model.comparison import Comparison, Pair
 from ncukit.render.compare.page import gates_view, page_view, pair_words
 from ncukit.render.text.parts import flat, number
@@ -13,8 +15,8 @@ from ncukit.render.text.terminal import Terminal, columns, pad
 ROWS = 12
 """Rows of a table unless everything is asked for."""
 PAIRS = 20
-NAME, SHORT_NAME = 30, 22
-"""Columns of the name of a metric, and where a column more follows."""
+NAME, SHORT_NAME = 30, 16
+"""Columns of the name of a metric: at most, and where the rest needs the room."""
 DETAILED = 3
 """Pairs that follow the table in short."""
 
@@ -132,24 +134,21 @@ def _sides(t: Terminal, found: dict[str, Any]) -> list[str]:
 def _changes(t: Terminal, found: dict[str, Any], *, verbose: bool, rows: int) -> list[str]:
     everything = [*found["rows"], *found["more"]]
     shown = everything if verbose else everything[:rows]
-    head = [["CHANGED", "base", "other", "change", "explains" if found["explained"] else "", ""]]
-    lines = columns(
-        head
-        + [
-            [
-                t.cut(row["label"] or row["id"], SHORT_NAME if found["classes"] else NAME),
-                number(row["base"]),
-                number(row["other"]),
-                row["change"],
-                row["explains"],
-                _word(row, classes=found["classes"]),
-            ]
-            for row in shown
-        ],
-        "<>>>><",
-        indent=0,
-    )
-    lines = [line if n == 0 else t.cut(f"  {line}", t.width) for n, line in enumerate(lines)]
+    cells = [
+        [
+            number(row["base"]),
+            number(row["other"]),
+            row["change"],
+            row["explains"],
+            _word(row, classes=found["classes"]),
+        ]
+        for row in shown
+    ]
+    head = ["base", "other", "change", "explains" if found["explained"] else "", ""]
+    room = _room(t, [head, *cells])
+    names = [f"  {t.cut(row['label'] or row['id'], room)}" for row in shown]
+    table = [["CHANGED", *head], *([name, *line] for name, line in zip(names, cells, strict=True))]
+    lines = [t.cut(line, t.width) for line in columns(table, "<>>>><", indent=0)]
     if not shown:
         lines = ["CHANGED  nothing beyond the noise"]
     left = len(everything) - len(shown)
@@ -166,6 +165,13 @@ def _changes(t: Terminal, found: dict[str, Any], *, verbose: bool, rows: int) ->
         text = f"lacking in {group['side']}, {group['reason']}: {', '.join(group['ids'])}"
         lines += t.wrap(text, first="  - ", indent="    ")
     return lines
+
+
+def _room(t: Terminal, rows: Sequence[Sequence[str]]) -> int:
+    """Return the columns that the other cells leave to the names of the metrics."""
+    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    taken = sum(width + 2 for width in widths if width)
+    return max(SHORT_NAME, min(NAME, t.width - 2 - taken))
 
 
 def _word(row: dict[str, Any], *, classes: bool) -> str:
