@@ -1,0 +1,1 @@
+"""The parts of `scripts/gpu_acceptance.py`: what is run, what is expected, what is written down."""

@@ -1,0 +1,118 @@
+"""The steps of the run, most telling first."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ncukit import models
+from scripts.acceptance import judge
+from scripts.acceptance.outcome import Check, Outcome
+from scripts.kernels import Header, header
+
+FIRST = ("gemm", "gemm_tiled", "transpose_bank_conflicts", "vector_add", "tiny_launches", "reduction_atomics")
+"""Workloads whose counters say most: tensor, FP32 and shared memory, DRAM, launches, atomics."""
+FULL = ("gemm", "gemm_tiled", "transpose_bank_conflicts")
+"""Workloads measured with every counter."""
+PROGRAMS = Path(__file__).with_name("programs")
+SWEPT = (512, 1024, 1536, 2048, 3072, 4096)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command: ``words`` for ncukit, or a ``program`` of its own; ``limit`` [s]; who judges the end.
+
+    A ``{run}`` in the words becomes the step's run directory.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    limit: float
+    judge: Callable[[Outcome], tuple[Check, ...]]
+    program: bool = False
+
+
+def plan(kernels: Path, *, arch: str = "native") -> list[Step]:
+    """Return the steps for the workloads in ``kernels``."""
+    heads = {path.stem: header(path) for path in sorted(kernels.iterdir()) if path.suffix in (".py", ".cu")}
+    first = [heads.pop(name) for name in FIRST if name in heads]
+    failing, wrong, skipping = (PROGRAMS / f"{name}.py" for name in ("failing", "wrong", "skipping"))
+    return [
+        Step("doctor", ("doctor", "--json"), 40, judge.doctor),
+        Step("probe", ("probe", "device", "copy", "matmul", "--json"), 45, judge.probes),
+        *(_profile(head, arch) for head in first),
+        *_errors(first or list(heads.values()), failing, wrong),
+        Step("where ncu counts --launch-skip", (str(skipping),), 45, judge.skipped, program=True),
+        *_experiment(kernels),
+        *_sweep(kernels),
+        *(_profile(head, arch) for head in heads.values()),
+    ]
+
+
+def _profile(head: Header, arch: str) -> Step:
+    name, expect = head.path.stem, head.expect
+    options = ("--clock-control", "none", "--json", "-q", "-o", "{run}")
+    preset = ("--preset", "full" if name in FULL else "standard")
+    words = ["profile", str(head.path), *preset, *options]
+    if head.path.suffix == ".py":
+        words += ["--kernel", name]
+        model = None  # the child records the workload's own
+    else:
+        which, shapes = expect["model"]
+        work = getattr(models, which)(**shapes)
+        model = {"flop": work.flop, "bytes": work.bytes}
+        words += ["--arch", arch]
+    if "gpu_kernel" in expect:
+        words += ["--gpu-kernel", expect["gpu_kernel"]]
+    if head.path.suffix == ".cu":
+        words += ["--", *map(str, expect.get("arguments", {}).values())]
+    return Step(f"profile {name}", tuple(words), 60, judge.profiled(expect, model))
+
+
+def _errors(heads: Iterable[Header], failing: Path, wrong: Path) -> list[Step]:
+    known = next((head.path for head in heads if head.path.suffix == ".py"), failing)
+    common = ("--json", "-q", "-o", "{run}", "--clock-control", "none")
+    return [
+        Step(
+            "a kernel that fails",
+            ("profile", str(failing), "--kernel", "failing", *common),
+            40,
+            judge.refuses("app-failed", 3),
+        ),
+        Step(
+            "a kernel that is wrong",
+            ("profile", str(wrong), "--kernel", "wrong", *common),
+            40,
+            judge.refuses("wrong-result", 3),
+        ),
+        Step(
+            "a name that no kernel has",
+            ("profile", str(known), "--gpu-kernel", "no_such_kernel", "--kernel", known.stem, *common),
+            60,
+            judge.refuses("nothing-profiled", 3, 5),
+        ),
+    ]
+
+
+def _experiment(kernels: Path) -> list[Step]:
+    naive, tiled = kernels / "gemm_naive.cu", kernels / "gemm_tiled.cu"
+    if not (naive.exists() and tiled.exists()):
+        return []
+    timed = shlex.join([sys.executable, str(PROGRAMS / "products.py"), str(kernels)])
+    words = ("experiment", "--end-to-end", f"{timed} {{}}", "--baseline", "naive", "--variant", "tiled")
+    words += ("--metric", "seconds_per_launch", "-n", "5", "--no-profile", "--json", "-q", "-o", "{run}")
+    return [Step("experiment: naive against tiled GEMM", words, 60, judge.compared)]
+
+
+def _sweep(kernels: Path) -> list[Step]:
+    script = kernels / "gemm.py"
+    if not script.exists():
+        return []
+    sizes = ",".join(map(str, SWEPT))
+    words: tuple[Any, ...] = ("profile", str(script), "--kernel", "gemm", "--preset", "quick", "--skip-nsys")
+    words += ("--param", f"m={sizes}", "--clock-control", "none", "--json", "-q", "-o", "{run}")
+    return [Step("sweep of GEMM sizes", words, 120, judge.swept(len(SWEPT)))]
