@@ -223,7 +223,7 @@ function build(section, n) {
   const numbers = (costs, i) => columns.filter(([k]) => costs[k] && costs[k][i]).map(([k, label]) => (k === 'threads' ? `${short(costs[k][i] / costs.instructions[i])} of 32 threads` : `${label.toLowerCase()} ${costs[k][i].toLocaleString('en-US')}`));
   const reasons = (stalls, i) => states.filter(k => stalls[k][i]).sort((a, b) => stalls[b][i] - stalls[a][i]).slice(0, 4).map(k => `${k} ${short(stalls[k][i])}`);
   const tell = (title, text, w, stalls, costs, i, more) => {
-    const parts = [total && w[i] ? `${percent(100 * w[i] / total)} (${short(w[i])} ${raw.weight === 'inst' ? 'executed' : plural(2, 'sample').slice(2)})` : 'no samples', ...reasons(stalls, i), ...numbers(costs, i), ...more];
+    const parts = [total && w[i] ? `${percent(100 * w[i] / total)} (${short(w[i])} ${raw.weight === 'inst' ? 'executed' : w[i] === 1 ? 'sample' : 'samples'})` : 'no samples', ...reasons(stalls, i), ...numbers(costs, i), ...more];
     said.innerHTML = `<b>${esc(title)}</b> ${text ? `<code>${esc(text)}</code> ` : ''}${esc(parts.join(' · '))}`;
   };
   let left = null, right = null;
@@ -267,6 +267,16 @@ function build(section, n) {
   if (total) right.into(top);
   right.draw(true);
 
+  // Places named by findings and evidence lead here.
+  if (left) {
+    const places = new Set(L.rows.map((rows, i) => (rows.length ? where(i) : '')));
+    (section.closest('.deep') || document).querySelectorAll('.finds code, .ev code').forEach(c => {
+      if (!places.has(c.textContent) || c.closest('a')) return;
+      const a = document.createElement('a');
+      a.href = `#${section.id.replace('source', '')}line-${encodeURIComponent(c.textContent)}`;
+      c.replaceWith(a); a.append(c);
+    });
+  }
   // #line-95, #line-a.cu:95
   const go = () => {
     const want = decodeURIComponent(location.hash.slice(1)).match(/^(kernel-\d+-)?line-(.+)$/);

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 
 from ncukit.diagnose import diagnose
 from ncukit.diagnose.source import source_view
-from ncukit.model import Diagnosis
+from ncukit.model import Diagnosis, Finding
 from ncukit.render import html
 from ncukit.render.by_instruction import gaps, plain, runs
 from ncukit.render.json import kernel_text, report_text
@@ -69,7 +69,7 @@ def large(count: int, index: int = 0) -> Diagnosis:
         for i in range(1, count + 1)
     ]
     text = "\n".join(
-        f"        out[{i}] = alpha * in[{i}] + beta * out[{i}];  // element {i}" for i in range(count // 5 + 2)
+        f"        out[{i}] = alpha * in[{i}] + beta * out[{i}];  // {i}" for i in range(count // 5 + 2)
     )
     return launch(*rows, index=index, text=text)
 
@@ -195,6 +195,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 PAGES: dict[str, Callable[[], list[Diagnosis]]] = {
     "small": lambda: [launch(*ROWS, text=TEXT)],
     "large": lambda: [large(20_000)],
+    "found": lambda: [
+        replace(launch(*ROWS, text=TEXT), findings=(Finding("x", "memory", "Slow", "high", source="a.cu:7"),))
+    ],
     "bare": lambda: [launch(*(row[:2] for row in ROWS))],
     "unsampled": lambda: [launch(("NOP", {"inst": 3}), ("EXIT", {"inst": 1}))],
     "two": lambda: [launch(*ROWS, text=TEXT), launch(*ROWS[:4], index=1, text=TEXT)],
@@ -291,6 +294,15 @@ def test_all_of_it_works_with_the_keyboard(visit: Callable[..., Any]) -> None:
     assert lines(tab).locator("tr.on td.at").inner_text() == "7"
     tab.keyboard.press("Escape")
     assert tab.locator("tr.on, tr.cur").count() == 0
+
+
+@pytest_browser
+def test_without_lines_enter_goes_to_what_an_instruction_waits_for(visit: Callable[..., Any]) -> None:
+    tab = visit("bare")
+    assert tab.locator("table[role=grid]").count() == 1
+    sass(tab).locator("tr.r", has_text="FADD").click()
+    tab.keyboard.press("Enter")
+    assert sass(tab).locator("tr.cur td.src").inner_text() == "LDG.E R2, [R4.64]"
 
 
 @pytest_browser
@@ -409,6 +421,13 @@ def test_a_link_to_a_line_picks_it(visit: Callable[..., Any]) -> None:
     tab = visit("small", hash="#line-60")
     assert lines(tab).locator("tr.cur td.at").inner_text() == "60"
     assert sass(tab).locator("tr.on").count() == 2
+
+
+@pytest_browser
+def test_a_line_that_a_finding_names_is_a_link_to_it(visit: Callable[..., Any]) -> None:
+    tab = visit("found")
+    tab.locator(".finds a", has_text="a.cu:7").first.click()
+    assert lines(tab).locator("tr.cur td.at").inner_text() == "7"
 
 
 @pytest_browser

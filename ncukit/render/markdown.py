@@ -16,6 +16,7 @@ from ncukit.render.view.groups import Launch, by_kernel, by_verdict, names, shar
 from ncukit.render.view.memory import memory
 from ncukit.render.view.occupancy import section as occupancy
 from ncukit.render.view.quality import quality
+from ncukit.render.view.source import hot_caption, hot_table
 from ncukit.render.view.split import section as split
 from ncukit.render.view.verdict import verdict
 from ncukit.render.words import limited_by, plural
@@ -58,6 +59,7 @@ def _launch(file: ReportFile, diagnosis: Diagnosis) -> list[str]:
         lines += ["**Missing to decide**", "", *(f"- {flat(text)}" for text in found["missing"]), ""]
     lines += _experiment(found["experiment"])
     lines += _findings(findings(cells, diagnosis))
+    lines += _hot(diagnosis)
     lines += _folded("Memory", _memory(memory(cells, diagnosis.verdict.limiter)))
     lines += _folded("Issue slots and occupancy", [*_split(split(cells)), *_occupancy(cells, diagnosis)])
     return lines + _folded("Report quality", _quality(quality(cells, file)))
@@ -111,6 +113,17 @@ def _finding(row: dict[str, Any]) -> tuple[str, ...]:
     title = flat(row["title"]) + (f" {code(row['source'])}" if row["source"] else "")
     gains = (escape(row[kind] or "–") for kind in ("global", "local"))
     return (title, *gains, told.get("Try", "–"), told.get("Disproved if", "–"))
+
+
+def _hot(diagnosis: Diagnosis) -> list[str]:
+    rows = [
+        (code(row["place"]), escape(row["share"]), escape(row["reason"]), code(row["text"]))
+        for row in hot_table(diagnosis.hot)
+    ]
+    if not rows:
+        return []
+    lines = [escape(hot_caption(diagnosis.hot)), ""]
+    return [*lines, *table(("Line", "Share", "First reason", "Source or SASS"), "lrll", rows), ""]
 
 
 def _memory(found: dict[str, Any]) -> list[str]:

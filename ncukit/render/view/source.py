@@ -75,7 +75,7 @@ def source(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
         "columns": shown,
         "caption": "The whole source" if _short(view) else "The hottest lines, with some around them",
         "lines": _listing(view, shown),
-        "instructions": [_instruction(view, shown, i) for i in _hottest(view)],
+        "instructions": _instructions(view, shown),
         "count": plural(len(view.rows), "instruction"),
         "meanings": _meanings(cells.kernel, view, shown),
         "zero": [COLUMNS[id][0].lower() for id in COLUMNS if getattr(view.total, id) == 0],
@@ -189,16 +189,19 @@ def _hottest(view: SourceView) -> list[int]:
     )
 
 
-def _instruction(view: SourceView, shown: Sequence[str], i: int) -> dict[str, Any]:
-    row = view.rows[i]
-    scale = max(weight(view, row.cost) for row in view.rows)
-    return {
-        "offset": f"{row.offset:04x}",
-        "text": row.text,
-        "place": view.place(row) or "",
-        "note": waits_for(view, (i,)),
-        **_cost(view, shown, row.cost, scale),
-    }
+def _instructions(view: SourceView, shown: Sequence[str]) -> list[dict[str, Any]]:
+    scale = max((weight(view, row.cost) for row in view.rows), default=0)
+    rows = [(i, view.rows[i]) for i in _hottest(view)]
+    return [
+        {
+            "offset": f"{row.offset:04x}",
+            "text": row.text,
+            "place": view.place(row) or "",
+            "note": waits_for(view, (i,)),
+            **_cost(view, shown, row.cost, scale),
+        }
+        for i, row in rows
+    ]
 
 
 def _cost(view: SourceView, shown: Sequence[str], cost: Cost, scale: int) -> dict[str, Any]:
