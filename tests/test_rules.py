@@ -990,6 +990,27 @@ def test_the_address_tells_spills_from_arrays(address: str, calls: int, says: st
     assert says in finding.title
 
 
+@pytest.mark.parametrize(
+    ("cc", "better"),
+    [
+        (80, None),
+        (89, None),
+        (90, "wgmma"),
+        (100, "tcgen05"),
+        (103, "tcgen05"),
+        (110, "tcgen05"),
+        (120, None),
+    ],
+)
+def test_wider_mma_is_advised_where_the_gpu_has_it(cc: int, better: str | None):
+    finding = outcome(
+        "mma-where-wgmma", launch(compute_capability=cc, warp_mma_inst=1e6, warpgroup_mma_inst=0.0)
+    )
+    assert (isinstance(finding, Finding) and better is not None and better in finding.advice) or (
+        finding is None and better is None
+    )
+
+
 def test_a_full_slice_ahead_of_the_others_matters_less_than_one_alone():
     ahead = outcome(
         "uneven-slices", launch(l2_busiest_slice_pct=91.0, l2_throughput_pct=60.0, kernel_duration=1e-3)

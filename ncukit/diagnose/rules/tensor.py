@@ -25,6 +25,9 @@ WELL_USED = 60.0
 MATTERS = 2.0
 """[%] of the instructions that are MMA from which tensor cores are what the kernel is about."""
 
+TCGEN05 = (100, 101, 103, 110)
+"""Compute capabilities x 10 whose full rate needs tcgen05 MMA; CC 12.x has none."""
+
 SLOWER = {90: ("two thirds", "wgmma (CUTLASS 3, Triton 3)"), 100: ("a quarter", "tcgen05 MMA")}
 """What warp-level MMA reaches of the peak, and what reaches all of it, by compute capability x 10."""
 
@@ -160,7 +163,7 @@ def fp32_without_tensor(k: View) -> Found | None:
 def mma_where_wgmma(k: View) -> Found | None:
     """Warp-level MMA on a GPU whose full rate needs warp-group or tcgen05 MMA."""
     cc = int(k["compute_capability"])
-    known = SLOWER.get(100 if cc in (100, 103) else cc)
+    known = SLOWER.get(100 if cc in TCGEN05 else cc)
     wider = k["warpgroup_mma_inst"] + (k.get("tcgen05_mma_inst") or 0)
     if known is None or k["warp_mma_inst"] <= 0 or wider > 0:
         return None
