@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ncukit import cli, demo_reports
 from ncukit.diagnose import diagnose
 from ncukit.render.markdown import ROWS, report_markdown
 from tests import diagnoses
@@ -110,3 +111,39 @@ def test_many_launches_are_one_table_in_the_order_of_their_time() -> None:
 def test_it_is_short_enough_for_a_comment() -> None:
     assert len(text("launch")) < 20_000  # GitHub takes 65,536
     assert len(report_markdown(FILE, diagnoses.many(300))) < 20_000
+
+
+# The command
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr("sys.argv", ["ncukit", "show", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def test_show_prints_markdown_and_json_by_format(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = str(demo_reports()[0])
+    assert shown(monkeypatch, sample, "--launch", "1", "--format", "markdown") == 0
+    assert capsys.readouterr().out.startswith("### `")
+    assert shown(monkeypatch, sample, "--format", "json") == 0
+    assert capsys.readouterr().out.startswith('{"schema": "ncukit.kernel/1"')
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--format", "latex"), "--format latex is not known"),
+        (("--format", "markdown", "--json"), "prints the diagnosis alone"),
+        (("--format", "markdown", "--sass"), "prints the diagnosis alone"),
+    ],
+)
+def test_a_format_that_does_not_exist_or_does_not_fit_is_a_wrong_use(
+    words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown(monkeypatch, str(demo_reports()[0]), *words) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err + captured.out
