@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from rich.cells import cell_len
 
 from ncukit.diagnose import diagnose
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Place, Value, Verdict
@@ -18,6 +19,7 @@ from ncukit.render.cells import Cells, Tips
 from ncukit.render.charts import charts_data
 from ncukit.render.json import kernel_text, report_text
 from ncukit.render.panels import Panel, panels
+from ncukit.render.text import show_text
 from ncukit.render.view import page_view
 from ncukit.render.view.families import families
 from ncukit.render.view.findings import findings
@@ -334,3 +336,43 @@ def test_the_json_of_a_diagnosis_with_charts_fits_its_schema() -> None:
     text = "".join(report_text("a.ncu-rep", [kernel_text(made.kernel, diagnosis=made)]))
     schema = json.loads(Path(schemas.__file__).with_name("kernel-1.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(json.loads(text))
+
+
+# The same in the terminal
+
+
+def told(*, verbose: bool = False, width: int = 80, encoding: str = "utf-8") -> str:
+    return show_text(FILE, [charted()], color=False, encoding=encoding, verbose=verbose, width=width)
+
+
+def test_the_terminal_has_the_used_links_the_slots_and_the_binding_limit() -> None:
+    text = told()
+    for line in (
+        "MEMORY  the limit is Shared memory; hit rates: L1/TEX 0.2 %, L2 50.0 %",
+        "  shared loads  9.00 GB             84.6 %  █████████████▌··",
+        "ISSUE SLOTS  Schedulers issue in 7.0 % of the cycles in which SMs work; the",
+        "  Its issue slots: issued 7.0 %; empty 93.0 %",
+        "  Memory queue full   78.4 %     72.9 %  L1/TEX 90.5 % (full)",
+        "  registers       3  20,480 of 65,536           64",
+        "OVER TIME  sampled: DRAM throughput (--verbose: values)",
+    ):
+        assert line in text.splitlines() or any(line in row for row in text.splitlines()), line
+    assert "warps an SM, of 64" not in text
+    assert "barriers" not in text
+
+
+def test_verbose_adds_every_limit_the_what_ifs_and_the_values_over_time() -> None:
+    text = told(verbose=True)
+    assert "warps an SM, of 64, all else as launched" in text
+    assert "  registers" in text
+    assert "24 at 80  32 at 64        16 at 81" in text
+    assert "DRAM throughput  48.5 %   79.0 %      400" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_no_line_of_the_charts_is_wider_than_the_terminal(width: int, encoding: str) -> None:
+    text = told(verbose=True, width=width, encoding=encoding)
+    text.encode(encoding)
+    body = text[text.index("MEMORY") : text.index("FINDINGS") if "FINDINGS" in text else None]
+    assert [row for row in body.splitlines() if cell_len(row) > width and "ncu" not in row] == []

@@ -34,16 +34,26 @@ def memory(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) ->
         return lines
     rows = [["", "bytes", "requests", "of peak", ""]]
     rows += [
-        [row["what"], number(row["bytes"]), number(row["count"]) if row["count"] else "",
-         number(row["share"]) if row["share"] else "", _bar(t, row["share"])]
+        [
+            row["what"],
+            _known(row["bytes"]) or "unknown",
+            _known(row["count"]),
+            _known(row["share"]),
+            _bar(t, row["share"]),
+        ]
         for row in used
-    ]  # fmt: skip
+    ]
     lines += [t.cut(line, t.width) for line in columns(rows, "<>>><")]
     if not verbose and (idle := [row["what"] for row in found["links"] if row["used"] is False]):
         lines += t.wrap(f"nothing moved: {', '.join(idle)}", first="  ", indent="    ")
     for note in found["notes"]:
         lines += t.wrap(flat(note), first="  - ", indent="    ")
     return lines
+
+
+def _known(cell: dict[str, Any] | None) -> str:
+    """Return a number, or nothing where there is none."""
+    return "" if cell is None or cell["state"] in ("missing", "absent") else number(cell)
 
 
 def _bar(t: Terminal, cell: dict[str, Any] | None) -> str:

@@ -89,7 +89,7 @@ def memory(cells: Cells, limiter: str | None) -> dict[str, Any]:
 def _unknown(links: Sequence[Link]) -> list[str]:
     """Return how many links are unknown, by reason."""
     reasons = Counter(named(link.bytes.reason or "not in the report") for link in links if link.used is None)
-    return [f"Unknown {plural(count, 'link')}: {reason}." for reason, count in reasons.most_common()]
+    return [f"{plural(count, 'link')} unknown: {reason}." for reason, count in reasons.most_common()]
 
 
 def _link(link: Link, cells: Cells) -> dict[str, Any]:
