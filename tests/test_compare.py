@@ -15,6 +15,7 @@ from ncukit.compare import compare
 from ncukit.compare.comparable import Sides, judge, reading_of
 from ncukit.compare.match import Steering
 from ncukit.compare.noise import FLOOR, FLOOR_POINTS, SHORT_FLOOR
+from ncukit.compare.samples import told_apart
 from ncukit.compare.side import side_of
 from ncukit.errors import UsageError
 from ncukit.model import Value
@@ -706,3 +707,17 @@ def test_what_the_base_foretold_is_met_not_met_or_open(
     watch: str, base: Any, other: Any, met: list[bool | None]
 ) -> None:
     assert predicted(watch, base, other) == met
+
+
+# Names
+
+
+def test_launches_of_one_name_are_told_apart_by_their_shape_and_then_by_their_number() -> None:
+    some = [
+        launch("f", 0, grid_size=1, block_size=64),
+        launch("f", 1, grid_size=2, block_size=64, nvtx=("a",)),
+        launch("f", 2, grid_size=2, block_size=64, nvtx=("b",)),
+        launch("g", 3),
+    ]
+    names = told_apart(side_of(some, "side").samples)
+    assert names == ["f, 1 x 64", "f, 2 x 64, launch 2", "f, 2 x 64, launch 3", "g"]

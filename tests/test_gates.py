@@ -258,3 +258,9 @@ def test_what_nobody_knows_is_an_error(text: str, message: str, tmp_path: Path) 
 def test_a_wrong_metric_in_the_file_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no metric 'dram_byte'"):
         settings(tmp_path, "[compare]\nfail_on = ['dram_byte > 0']")
+
+
+def test_each_outcome_names_its_launch_so_that_no_two_test_cases_are_the_same() -> None:
+    some = [launch("f", n, grid_size=n + 1, block_size=32, dram_bytes=1) for n in range(2)]
+    found = apply(compared(some, some), [parse("dram_bytes > +5%")])
+    assert [outcome.kernel for outcome in found.gates] == ["f, 1 x 32", "f, 2 x 32"]

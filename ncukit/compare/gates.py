@@ -21,6 +21,7 @@ from typing import Literal
 
 from ncukit.catalog import load
 from ncukit.compare.rows import signed
+from ncukit.compare.samples import told_apart
 from ncukit.compare.timing import CLEAN
 from ncukit.diagnose.words import short
 from ncukit.errors import UsageError
@@ -123,23 +124,33 @@ def _outcomes(gate: Gate, against: Against, beyond_noise: bool, chosen: bool) ->
     if gate.id == CLEAN:
         yield _outcome(gate, "", label, against.clean, beyond_noise)
         return
+    names = _names(against)
     pairs = [pair for pair in against.pairs if meant(pair)]
     for pair in pairs:
-        yield _outcome(gate, pair.other.kernel.name, label, pair.row(gate.id), beyond_noise)
+        yield _outcome(gate, names[id(pair.other)], label, pair.row(gate.id), beyond_noise)
     lost = [u for u in against.only_base if meant(u)]
     fresh = new = [u for u in against.only_other if meant(u)]
     if gate.kind == "value":  # needs no base
         for unmatched in new:
             value = unmatched.sample.kernel.metrics[gate.id]
-            yield _outcome(
-                gate, unmatched.sample.kernel.name, label, Row(gate.id, value, value), beyond_noise
-            )
+            yield _outcome(gate, names[id(unmatched.sample)], label, Row(gate.id, value, value), beyond_noise)
         new = []
     for unmatched in (*lost, *new):
-        yield _undecided(gate, unmatched.sample.kernel.name, label, unmatched.reason)
+        yield _undecided(gate, names[id(unmatched.sample)], label, unmatched.reason)
     if not pairs and not lost and not fresh and not (chosen and gate.kernel):
         name = f" named like {gate.kernel!r}" if gate.kernel else ""
         yield _undecided(gate, gate.kernel or "", label, f"there is no launch{name}")
+
+
+def _names(against: Against) -> dict[int, str]:
+    """Return the name of each sample, by its identity: those of one side differ."""
+    base = [u.sample for u in against.only_base]
+    other = [*(pair.other for pair in against.pairs), *(u.sample for u in against.only_other)]
+    return {
+        id(sample): name
+        for some in (base, other)
+        for sample, name in zip(some, told_apart(some), strict=True)
+    }
 
 
 def _outcome(gate: Gate, kernel: str, label: str, row: Row | None, beyond_noise: bool) -> Outcome:

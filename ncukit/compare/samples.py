@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from ncukit.compare.noise import spread_of
@@ -52,6 +53,29 @@ def samples(
             found += [[kernel] for kernel in everything]
     made = [_sample(kernels, judge) for kernels in found]
     return tuple(sorted(made, key=lambda sample: sample.launches[0]))
+
+
+def told_apart(samples: Sequence[Sample]) -> list[str]:
+    """Return a name for each sample that tells it from the others: function, grid and block, launch number.
+
+    More than the function is added only where it is needed.
+    """
+    names = [sample.kernel.name for sample in samples]
+    shaped = [f"{name}{_shaped(sample.kernel)}" for name, sample in zip(names, samples, strict=True)]
+    numbered = [f"{long}, launch {s.launches[0]}" for long, s in zip(shaped, samples, strict=True)]
+    once, enough = Counter(names), Counter(shaped)
+    return [
+        name if once[name] == 1 else long if enough[long] == 1 else longest
+        for name, long, longest in zip(names, shaped, numbered, strict=True)
+    ]
+
+
+def _shaped(kernel: Kernel) -> str:
+    sizes = [kernel.number(id) for id in ("grid_size", "block_size")]
+    if None in sizes:
+        return ""
+    blocks, threads = (f"{size or 0:,.0f}" for size in sizes)
+    return f", {blocks} x {threads}"
 
 
 def same_work(kernels: Sequence[Kernel]) -> bool | None:

@@ -20,6 +20,8 @@ from ncukit.render.words import plural
 
 FIRST = 18
 """Rows that are shown unfolded."""
+TELLS = 1.0
+"""[%] of the change in duration from which a row stands where its share puts it."""
 FIRST_ROW = "kernel_duration"
 ELSEWHERE = (
     *("stall_*", "inst_mix_*", "peak_*", "*_dim_*", "ridge_point_*", "*_ncu", "*_clock_max"),
@@ -98,7 +100,7 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
 def _rank(row: Row) -> tuple[int, float]:
     if row.id == FIRST_ROW:
         return 0, 0.0
-    if row.explains is not None:
+    if row.explains is not None and abs(row.explains) >= TELLS:
         return (1 if row.explains > 0 else 3), -row.explains if row.explains > 0 else row.explains
     size = abs(row.change or 0.0) / (row.noise or 1.0)
     return (4 if any(fnmatchcase(row.id, p) for p in REPEATS) else 2), -min(size, 1e12)

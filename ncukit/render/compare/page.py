@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ncukit.compare.rows import signed
+from ncukit.compare.samples import told_apart
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total, Unmatched
 from ncukit.render import numbers
 from ncukit.render.cells import Tips
-from ncukit.render.compare.block import block, flags, numbered, title
+from ncukit.render.compare.block import NAME, block, flags, numbered, title
 from ncukit.render.compare.changes import LABELS, READINGS
 from ncukit.render.compare.origin import provenance
 from ncukit.render.line import Line, line, small
@@ -60,10 +62,12 @@ def page_view(comparison: Comparison, *, generated: str, command: str = "") -> d
         ((against, pair) for against in comparison.others for pair in against.pairs),
         key=lambda item: -_cost(item[1]),
     )
+    names = pair_names(comparison, [pair for _, pair in pairs])
     blocks: list[dict[str, Any]] = []
     figures: dict[str, Figure] = {}
     for n, (against, pair) in enumerate(pairs[:DETAILED], 1):
         made, drawn = block(comparison, against, pair, tips, n)
+        made["title"] = names[n - 1]
         blocks.append(made)
         figures |= drawn
     single = len(pairs) == 1
@@ -88,7 +92,10 @@ def page_view(comparison: Comparison, *, generated: str, command: str = "") -> d
         "contents": contents,
         "single": single,
         "blocks": blocks,
-        "pairs": [_pair_row(n, a, p) for n, (a, p) in enumerate(pairs[:LISTED], 1)],
+        "pairs": [
+            _pair_row(n, a, p, name)
+            for n, ((a, p), name) in enumerate(zip(pairs[:LISTED], names, strict=False), 1)
+        ],
         "pairs_words": _pairs_words(len(pairs)),
         "totals": totals,
         "several": len(comparison.others) > 1,
@@ -149,7 +156,22 @@ def _cost(pair: Pair) -> float:
     return abs(other - base) if base is not None and other is not None else 0.0
 
 
-def _pair_row(n: int, against: Against, pair: Pair) -> dict[str, Any]:
+def pair_names(comparison: Comparison, pairs: Sequence[Pair]) -> list[str]:
+    """Return the name of each pair, with what tells it apart where several against one side share it."""
+    names = {
+        id(pair): name
+        for against in comparison.others
+        for pair, name in zip(against.pairs, told_apart([p.other for p in against.pairs]), strict=True)
+    }
+    return [
+        shorten(names[id(pair)] or "kernel without a name", NAME)
+        if pair.base.kernel.name == pair.other.kernel.name
+        else title(pair)
+        for pair in pairs
+    ]
+
+
+def _pair_row(n: int, against: Against, pair: Pair, name: str) -> dict[str, Any]:
     base, other, change, word = pair_words(pair)
     row = pair.row("kernel_duration")
     verdicts = [
@@ -158,7 +180,7 @@ def _pair_row(n: int, against: Against, pair: Pair) -> dict[str, Any]:
     return {
         "n": n,
         "linked": n <= DETAILED,
-        "name": title(pair),
+        "name": name,
         "other_file": against.other.label,
         "base": base,
         "other": other,

@@ -8,7 +8,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from ncukit.model.comparison import Comparison, Pair
-from ncukit.render.compare.page import gates_view, page_view, pair_words
+from ncukit.render.compare.page import gates_view, page_view, pair_names, pair_words
 from ncukit.render.text.parts import flat, number
 from ncukit.render.text.terminal import Terminal, columns, pad
 
@@ -238,12 +238,13 @@ def _pairs(t: Terminal, comparison: Comparison, *, verbose: bool) -> list[str]:
         )
     several = len(comparison.others) > 1
     rows = [["", "KERNEL", "base", "other", "change", "", ""]]
-    for n, (against, pair) in enumerate(shown, 1):
+    names = pair_names(comparison, [pair for _, pair in shown])
+    for n, ((against, pair), name) in enumerate(zip(shown, names, strict=True), 1):
         base, other, change, word = (t.text(text) for text in pair_words(pair))
         rows.append(
             [
                 str(n),
-                t.cut_middle(t.text(pair.other.kernel.name or "kernel without a name"), NAME),
+                t.cut_middle(t.text(name), NAME),
                 base,
                 other,
                 change,
