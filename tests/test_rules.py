@@ -196,6 +196,9 @@ CASES: dict[str, Case] = {
         "requests at 97.7",
         [{"lsu_wavefronts_pct": 96.0, "lsu_requests_pct": 97.0, "pipe_lsu_pct": 97.0}],  # wide: both full
     ),
+    "well-filled": Case(
+        {"achieved_occupancy_pct": 99.4}, {"achieved_occupancy_pct": 63.0}, "occupancy is 99.4\u202f%"
+    ),
     "part-wave": Case(
         {
             "waves_per_sm": 0.167,
@@ -1009,6 +1012,16 @@ def test_wider_mma_is_advised_where_the_gpu_has_it(cc: int, better: str | None):
     assert (isinstance(finding, Finding) and better is not None and better in finding.advice) or (
         finding is None and better is None
     )
+
+
+@pytest.mark.parametrize(
+    ("waves", "whole", "severity"), [(2.37, 79.0, "medium"), (2.8, 93.3, "info"), (5.95, 99.2, None)]
+)
+def test_few_waves_are_named_also_when_the_last_is_nearly_whole(
+    waves: float, whole: float, severity: str | None
+):
+    finding = outcome("tail", launch(waves_per_sm=waves, wave_efficiency_pct=whole, sm_active_pct=83.0))
+    assert (finding.severity if isinstance(finding, Finding) else None) == severity
 
 
 def test_a_full_slice_ahead_of_the_others_matters_less_than_one_alone():

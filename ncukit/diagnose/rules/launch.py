@@ -17,6 +17,9 @@ IDLE = 10.0
 PARTIAL_WAVE = 90.0
 """[%] Wave efficiency below which the last wave is visibly partial."""
 
+ALL_WHOLE = 99.0
+"""[%] Wave efficiency from which there is no partial wave to speak of."""
+
 VISIBLE_WAVES = 10.0
 """Waves from which a partial last one costs less than a tenth."""
 
@@ -90,10 +93,16 @@ def little_work(k: View) -> Found | None:
 
 @rule("tail", family="launch", needs=("waves_per_sm", "wave_efficiency_pct"))
 def tail(k: View) -> Found | None:
-    """A partial last wave leaves SMs idle."""
+    """A partial last wave leaves SMs idle; with few waves even a whole one cannot even out unequal blocks."""
     waves, whole = k["waves_per_sm"], k["wave_efficiency_pct"]
-    if not 1 < waves < VISIBLE_WAVES or whole >= PARTIAL_WAVE:
+    if not 1 < waves < VISIBLE_WAVES or (whole >= PARTIAL_WAVE and (waves > FEW_WAVES or whole > ALL_WHOLE)):
         return None
+    if whole >= PARTIAL_WAVE:
+        return Found(
+            f"The grid makes {short(waves)} waves, the last one nearly whole: few blocks follow each other",
+            "info",
+            advice="Smaller blocks, or more of them, would even out blocks that take unequal time.",
+        )
     active = k.get("sm_active_pct")
     idle = None if active is None else 100 - active
     return Found(

@@ -14,6 +14,9 @@ from ncukit.model.occupancy import Occupancy
 GAP = 10.0
 """[points] Theoretical minus achieved occupancy worth naming (ncu's own rule)."""
 
+FILLED = 90.0
+"""[%] Achieved occupancy from which more warps cannot be had."""
+
 VERY_FEW = 2.0
 """[warp] Warps per scheduler that expose nearly every latency."""
 
@@ -121,6 +124,19 @@ def occupancy_gap(k: View) -> Found | None:
         advice="Give each block more work."
         if short_lived
         else "Make blocks and warps equally long, or the blocks smaller.",
+    )
+
+
+@rule("well-filled", family="launch", needs=("achieved_occupancy_pct",))
+def well_filled(k: View) -> Found | None:
+    """The SMs hold nearly all the warps they can [%]."""
+    achieved = k["achieved_occupancy_pct"]
+    if achieved < FILLED:
+        return None
+    return Found(
+        f"Achieved occupancy is {short(achieved, '%')}: the SMs hold nearly all the warps they can",
+        "info",
+        advice="More occupancy is no lever here; what the warps do, or wait for, is.",
     )
 
 
