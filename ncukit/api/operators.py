@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ncukit.collect.operators import Recorded
     from ncukit.collect.options import ProfileOptions
     from ncukit.collect.session import Listener
-    from ncukit.model.ops import Ops, TorchTrace
+    from ncukit.model.ops import Ops, TorchTrace, Utilisation
     from ncukit.model.ranks import Ranks
 
 
@@ -125,6 +125,7 @@ def _of_script(
         torch=str(made.result.get("torch") or "") or found.torch,
         checks=against_torch(found, made.result),
         host=_host(read, made) if host else None,
+        utilisation=_seen(found, made) if host else found.utilisation,
         notes=(*found.notes, *_run_notes(made)),
     )
 
@@ -137,6 +138,16 @@ def _run_notes(made: Recorded) -> list[str]:
     if made.settings:
         found.append("NCCL was set by " + ", ".join(f"{k}={v}" for k, v in made.settings.items()))
     return found
+
+
+def _seen(found: Ops, made: Recorded) -> tuple[Utilisation, ...]:
+    """Return how busy the GPUs were, with what NVML said of the one that the region used."""
+    said = made.result.get("utilisation") or {}
+    if len(found.utilisation) != 1:
+        return found.utilisation
+    reason = str(said.get("reason") or "the region was too short for a sample")
+    samples = tuple(int(one) for one in said.get("samples") or ())
+    return (replace(found.utilisation[0], seen=samples, unseen="" if samples else reason),)
 
 
 def _host(read: TorchTrace, made: Recorded) -> Any:

@@ -22,6 +22,7 @@ from ncukit.read.host_samples import read_counts, read_pyspy
 from ncukit.tools import pyspy
 from ncukit.tools.environment import child_environment
 from ncukit.tools.run import Completed, run
+from ncukit.whole import beside
 
 CALLS = 10
 """The region runs so often unless the user says otherwise."""
@@ -74,7 +75,7 @@ def record(
     with tempfile.TemporaryDirectory(prefix="ncukit-") as folder:
         work = Path(folder)
         least = ("--least", str(SAMPLED)) if host and calls is None else ()
-        extra = ("--calls", str(calls or CALLS), *least)
+        extra = ("--calls", str(calls or CALLS), *least, *(("--watch",) if host else ()))
         written, result = work / "trace.json.gz", work / "child.json"
         command = target.child("operators", result, *extra, "--trace", str(written))
         samples, spied = work / "samples.json", pyspy.find(child.variables) if host else None
@@ -126,10 +127,5 @@ def _checked(target: Target, done: Completed, result: Path, written: Path) -> di
 
 
 def _keep(written: Path, trace: Path) -> None:
-    try:
-        trace.parent.mkdir(parents=True, exist_ok=True)
-        beside = trace.with_name(f".{trace.name}.{os.getpid()}")
-        shutil.copyfile(written, beside)
-        os.replace(beside, trace)
-    except OSError as error:
-        raise UsageError(f"cannot write {trace}: {error.strerror}", "give another place with -o") from error
+    with beside(trace) as name:
+        shutil.copyfile(written, name)

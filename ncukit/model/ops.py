@@ -136,7 +136,8 @@ class Utilisation:
 
     ``low`` and ``high`` [%] are what a tool that samples like ``nvidia-smi`` could have shown: the share of
     each window of ``window`` [ns] in which some kernel ran; None where the region is shorter than a window.
-    ``occupancy`` [%] is the profiler's estimate, weighted by time.
+    ``occupancy`` [%] is the profiler's estimate, weighted by time.  ``seen`` are the percentages that NVML
+    told meanwhile, the number of nvidia-smi; ``unseen`` says why there are none.
     """
 
     device: int
@@ -149,6 +150,8 @@ class Utilisation:
     low: float | None
     high: float | None
     occupancy: float | None
+    seen: tuple[int, ...] = ()
+    unseen: str = "only a run with --host asks NVML"
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--repeat", type=int, help="samples; default: what fits into a second")
     parser.add_argument("--trace", type=Path, help="where the profiler of torch writes its trace")
     parser.add_argument("--cprofile", type=Path, help="where cProfile's counts go, instead of a trace")
+    parser.add_argument("--watch", action="store_true", help="ask NVML for the utilisation meanwhile")
     parser.add_argument("--least", type=float, default=0.0, help="seconds that the region lasts at least")
     parser.add_argument("--no-flush", action="store_true", help="leave the L2 warm between samples")
     parser.add_argument("--no-check", action="store_true", help="do not compare with the reference")

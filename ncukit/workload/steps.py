@@ -17,6 +17,7 @@ from ncukit.workload.declare import Case
 from ncukit.workload.device import Device
 from ncukit.workload.marks import Marks
 from ncukit.workload.timing import Stopwatch, summarise
+from ncukit.workload.utilisation import Watch
 
 _FRAMEWORKS = ("torch", "triton", "cupy", "numba", "cuda", "jax", "numpy")
 
@@ -104,7 +105,9 @@ def operators(options: argparse.Namespace, result: dict[str, Any]) -> int:
     if options.cprofile is not None:
         recorder.count(case.run, calls, wait, options.cprofile)
     else:
-        result |= recorder.record(case.run, calls, wait, options.trace)
+        with Watch(watch.device.facts.uuid if watch.device is not None and options.watch else None) as seen:
+            result |= recorder.record(case.run, calls, wait, options.trace)
+        result["utilisation"] = seen.as_dict()
     result["closed"] = True
     return 0
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from ncukit.model.ops import Utilisation
 from ncukit.render import numbers
-from ncukit.render.cells import plain
+from ncukit.render.cells import Cell, plain
 from ncukit.render.timeline.figures import Figures
 
+UNASKED = Utilisation.__dataclass_fields__["unseen"].default
 SAYS = {
     "busy": (
         "some kernel ran, however small; kernels that overlap count once",
@@ -18,12 +19,24 @@ SAYS = {
         "what nvidia-smi could have shown: its counter is the same share, over windows of 1/6 s to 1 s",
         "short gaps, small grids, waiting collectives: 100 % is reached by one block that spins",
     ),
+    "seen": (
+        "what NVML said while the region ran: the number that nvidia-smi prints",
+        "the same: it cannot tell a full GPU from one block; it also counts other programs",
+    ),
     "occupancy": (
         "warps that fit, by the profiler's estimate from the launch configuration",
         "whether these warps were stalled: ncu measures that",
     ),
 }
 """What a number says, and what it cannot say."""
+
+
+def _seen(u: Utilisation, figures: Figures) -> Cell:
+    if not u.seen:
+        return plain("not measured")
+    mean = sum(u.seen) / len(u.seen)
+    cell = figures.of(f"u{u.device}v", mean, "%", f"Mean of {len(u.seen):,} samples")
+    return {**cell, "text": f"{cell['text']} ({min(u.seen)}–{max(u.seen)})"}
 
 
 def utilisation(u: Utilisation, figures: Figures) -> dict[str, Any]:
@@ -40,6 +53,7 @@ def utilisation(u: Utilisation, figures: Figures) -> dict[str, Any]:
     cells = {
         "busy": ("Union of kernels", figures.of(f"{key}b", u.busy, "%", "Of the time of the GPU's work")),
         "sampled": ("As nvidia-smi samples", sampled),
+        "seen": ("nvidia-smi, measured", _seen(u, figures)),
         "occupancy": ("Estimated occupancy", occupancy),
     }
     return {
@@ -51,5 +65,6 @@ def utilisation(u: Utilisation, figures: Figures) -> dict[str, Any]:
         "rows": [
             {"name": name, "cell": cell, "says": SAYS[what][0], "not": SAYS[what][1]}
             for what, (name, cell) in cells.items()
+            if what != "seen" or u.seen or u.unseen != UNASKED
         ],
     }

@@ -89,6 +89,13 @@ def _utilisation(u: Utilisation) -> dict[str, Any]:
         "busy": u.busy,
         "gaps": {"n": u.gaps, "total": _s(u.gap_time), "longest": _s(u.longest_gap)},
         "sampled": {"window": _s(u.window), "low": u.low, "high": u.high},
+        "nvidia_smi": {
+            "samples": len(u.seen),
+            "mean": sum(u.seen) / len(u.seen) if u.seen else None,
+            "low": min(u.seen, default=None),
+            "high": max(u.seen, default=None),
+            "why_not": u.unseen or None,
+        },
         "estimated_occupancy": u.occupancy,
     }
 
