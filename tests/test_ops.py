@@ -19,8 +19,10 @@ from ncukit.diagnose.ops.checks import against_torch
 from ncukit.diagnose.ops.host import from_samples, from_stacks
 from ncukit.diagnose.ops.nesting import nest
 from ncukit.diagnose.ops.utilisation import sampled, utilisation
+from ncukit.diagnose.ops.within import within
 from ncukit.diagnose.timeline.intervals import union
 from ncukit.diagnose.timeline.scope import whole
+from ncukit.errors import UsageError
 from ncukit.model.ops import Operator, Ops, Stay
 from ncukit.model.trace import Columns
 from ncukit.read.torch_trace import read_torch
@@ -160,6 +162,32 @@ def test_the_same_operator_with_other_shapes_is_another_row(analysed: Analysed) 
         ("2x3, 3x5", "c10::Half, c10::Half", 1),
         ("2x3, 3x5", "float, float", 1),
     ]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_range_holds_what_began_in_it_and_what_that_launched(flavour: str, tmp_path: Path) -> None:
+    b = training(flavour)
+    b.annotation("ProfilerStep#1", 1000, 900)
+    b.launch("late()", 1800, 2700, 11)  # launched inside, runs after it
+    read = read_torch(b.write(tmp_path / "t.json"))
+    ops = analyse(within(read, "ProfilerStep#1"))
+    assert {o.calls for o in ops.operators} == {1}
+    assert ops.attribution.work == (105 + 11) * US
+    with pytest.raises(UsageError, match="there is no annotation") as error:
+        within(read, "ProfilerStep#2")
+    assert "ProfilerStep#1" in error.value.hint
+
+
+def test_a_range_of_a_trace_without_a_gpu_holds_its_operators(tmp_path: Path) -> None:
+    b = TorchBuilder()
+    b.op("aten::mm", 0, 10)
+    b.op("aten::relu", 20, 10)
+    b.annotation("forward", 15, 10)
+    b.annotation("nothing", 40, 10)
+    read = read_torch(b.write(tmp_path / "t.json"))
+    assert [o.name for o in analyse(within(read, "forward")).operators] == ["aten::relu"]
+    with pytest.raises(UsageError, match="no operator began inside"):
+        within(read, "nothing")
 
 
 # ---- random traces against a slow and plain reference ------------------------------------------------

@@ -130,6 +130,8 @@ def test_what_cannot_be_asked_for_is_refused(ncukit: Cli, tmp_path: Path) -> Non
         (("ops", path, "--nccl-log", "x"), "goes with a folder"),
         (("ops", path, path), "one trace"),
         (("ops", path, "--host"), "holds no Python stacks"),
+        (("ops", path, "--range", "step"), "there is no annotation"),
+        (("ops", "model.py", "--range", "step"), "a script runs its region alone"),
         (("ops", tmp_path, tmp_path), "one folder"),
     ):
         done = ncukit(*arguments)

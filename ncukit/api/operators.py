@@ -25,6 +25,7 @@ def ops(
     *,
     kernel: str | None = None,
     params: Mapping[str, Any] | None = None,
+    range: str | None = None,
     host: bool = False,
     calls: int | None = None,
     trace: PathLike | None = None,
@@ -34,12 +35,13 @@ def ops(
     """Return the operators of ``target``: a trace of torch's profiler, or a script that is run under it.
 
     Of a script ``kernel`` is the workload or function, ``params`` are its parameters, ``calls`` how often it
-    runs, and ``trace`` where its trace goes (default: a new file in ``reports``).  ``host`` samples Python
-    beside the GPU's gaps; of a trace it takes the stacks that the profiler recorded.
+    runs, and ``trace`` where its trace goes (default: a new file in ``reports``).  ``range`` looks only at
+    what began inside torch's annotation of that name.  ``host`` samples Python beside the GPU's gaps; of a
+    trace it takes the stacks that the profiler recorded.
 
     Raises:
         ReportError: the trace cannot be used, or holds nothing.
-        UsageError: the script has no such workload, or ``host`` finds no stacks in a trace.
+        UsageError: the script has no such workload, a trace no such range, or ``host`` finds no stacks in it.
         ToolError: the script fails.
 
     >>> ops("missing.json.gz")
@@ -49,11 +51,14 @@ def ops(
     from ncukit.collect.options import ProfileOptions
     from ncukit.diagnose.ops import analyse
     from ncukit.diagnose.ops.host import from_stacks
+    from ncukit.diagnose.ops.within import within
     from ncukit.diagnose.timeline.scope import whole
     from ncukit.read.torch_trace import read_torch
 
     words = [os.fspath(target)] if isinstance(target, str | os.PathLike) else list(target)
     if words and words[0].endswith(".py"):
+        if range is not None:
+            raise UsageError("a script runs its region alone: there is no range", "give --range with a trace")
         wanted = options or ProfileOptions()
         given = {name: (str(value),) for name, value in (params or {}).items()}
         wanted = replace(wanted, kernel=kernel or wanted.kernel, params={**wanted.params, **given})
@@ -65,6 +70,8 @@ def ops(
             f"{words[0]} is a trace: nothing is run", "a workload and its parameters go with a .py file"
         )
     read = read_torch(words[0])
+    if range is not None:
+        read = within(read, range)
     found = analyse(read)
     if not host:
         return found

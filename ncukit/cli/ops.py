@@ -12,6 +12,7 @@ from ncukit.cli.options import Force
 from ncukit.cli.output import color, encoding, printable, width
 from ncukit.cli.profile import CleanEnv, Env, Params, Quiet, Timeout
 from ncukit.errors import UsageError
+from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     from ncukit.model.ops import Ops
@@ -38,6 +39,10 @@ def ops(
         typer.Option("--kernel", "-k", metavar="NAME", help="The workload or function of the script."),
     ] = None,
     param: Params = None,
+    range_: Annotated[
+        str | None,
+        typer.Option("--range", "-r", metavar="NAME", help="Of a trace, only inside this annotation."),
+    ] = None,
     host: Annotated[
         bool, typer.Option("--host", help="Show Python functions beside the gaps of the GPU.")
     ] = False,
@@ -74,7 +79,7 @@ def ops(
 
     \b
     ncukit ops trace.json.gz
-    ncukit ops trace.json.gz --sort self-cpu --top 5
+    ncukit ops trace.json.gz --range "ProfilerStep#3" --sort self-cpu --top 5
     ncukit ops my_model.py --kernel step --param batch=64 -o step.html
     ncukit ops my_model.py --kernel step --host
     ncukit ops traces/ --nccl-log nccl.txt      one trace a rank: who is late, and why
@@ -84,8 +89,8 @@ def ops(
     words = target or []
     if not words:
         raise UsageError("there is nothing to look at", "give a trace, a Python script or a folder of traces")
-    if output is not None and output.exists() and not force:
-        raise UsageError(f"{output} exists already", "use --force to overwrite it, or give another name")
+    if output is not None:
+        check_new(output, force=force)
     if Path(words[0]).is_dir():
         _ranks(words, nccl_log, output, json=json, open_=open_, force=force)
         return
@@ -96,6 +101,8 @@ def ops(
     if sort is not None and sort not in SORTS:
         raise UsageError(f"--sort {sort} does not exist", f"there is: {', '.join(SORTS)}")
     script = words[0].endswith(".py")
+    if script and range_ is not None:
+        raise UsageError("a script runs its region alone: there is no range", "give --range with a trace")
     if not script and (kernel or param or calls or python):
         raise UsageError(f"{words[0]} is a trace: nothing is run", "leave out the options of a run")
     from dataclasses import replace
@@ -118,7 +125,7 @@ def ops(
         with Teller(quiet=quiet) as teller:
             found = api.ops(words, host=host, calls=calls, trace=kept, options=options, listener=teller)
     else:
-        found = api.ops(words, host=host)
+        found = api.ops(words, range=range_, host=host)
     for name in SORTS:
         if name == sort:
             found = replace(found, operators=ordered(found.operators, name))
@@ -132,8 +139,7 @@ def _beside(output: Path, force: bool) -> Path:
         UsageError: there is such a file already.
     """
     kept = output.with_suffix(".json.gz")
-    if kept.exists() and not force:
-        raise UsageError(f"{kept} exists already", "use --force to overwrite it, or give another name")
+    check_new(kept, force=force)
     return kept
 
 

@@ -113,7 +113,7 @@ def in_range(trace: Trace, name: str) -> Scope:
     """
     import numpy as np
 
-    rows = trace.ranges.take(_matching(trace, name))
+    rows = trace.ranges.take(matching(trace, name))
     times = {
         int(process): union(rows["start"][mask], rows["end"][mask])
         for process in np.unique(rows["thread"] & PROCESS)
@@ -163,6 +163,13 @@ def in_range(trace: Trace, name: str) -> Scope:
     )
 
 
+_RANGES = {
+    "nsys": ("NVTX range", "mark the region and trace with --trace=cuda,nvtx"),
+    "torch": ("annotation", "mark the region with torch.profiler.record_function"),
+}
+"""What marks a region in a trace of each tool, and how to get it."""
+
+
 def launching_calls(calls: Columns, work: Columns) -> Ints:
     """Return for each row of ``work`` the row of the CUDA call that launched it, -1 where there is none.
 
@@ -198,7 +205,12 @@ def _launch_times(trace: Trace, work: Columns, call: Ints) -> Ints:
     return np.where(call == UNKNOWN, work["start"], trace.calls["start"][call])
 
 
-def _matching(trace: Trace, name: str) -> Mask:
+def matching(trace: Trace, name: str) -> Mask:
+    """Return which ranges are called ``name`` (or ``domain@name``).
+
+    Raises:
+        UsageError: none is; the hint names the nearest.
+    """
     import numpy as np
 
     domain, at, plain = name.partition("@")
@@ -210,12 +222,13 @@ def _matching(trace: Trace, name: str) -> Mask:
     if not mask.any():
         known = sorted({names[int(i)] for i in np.unique(rows["name"])})
         near = difflib.get_close_matches(name, known, 5, 0.3) or known[:5]
+        what, how = _RANGES["torch" if trace.file.format == "torch" else "nsys"]
         hint = (
             f"The trace has {len(known):,} ranges, nearest: {', '.join(near)}."
             if near
-            else ("The trace has no NVTX ranges: mark the region and trace with --trace=cuda,nvtx.")
+            else f"The trace has no {what}s: {how}."
         )
-        raise UsageError(f"there is no NVTX range {name!r}", hint)
+        raise UsageError(f"there is no {what} {name!r}", hint)
     return mask
 
 
