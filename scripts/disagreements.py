@@ -33,11 +33,16 @@ def top_rule(diagnosis: Diagnosis) -> RuleResult | None:
 
 
 def bottleneck(diagnosis: Diagnosis) -> str:
-    """Return the title of ncu's bottleneck rule; empty where it has none."""
-    titles = (
-        title for rule in diagnosis.kernel.raw.rules if rule.id == BOTTLENECK for _, title, _ in rule.messages
-    )
-    return next((title for title in titles if title), "")
+    """Return the title of ncu's bottleneck rule, older ones by what they say; empty where it has none."""
+    messages = [
+        (title, text)
+        for rule in diagnosis.kernel.raw.rules
+        if rule.id == BOTTLENECK
+        for kind, title, text in rule.messages
+        if kind != "error"
+    ]
+    said = (word for _, text in messages for part, word in data()["said"].items() if part in text)
+    return next((title for title, _ in messages if title), "") or next(said, "")
 
 
 def opinion(diagnosis: Diagnosis) -> str:
