@@ -68,12 +68,13 @@ def part_wave(k: View) -> Found | None:
         return None
     warps = k.get("launched_warps_per_scheduler")
     seen = "" if warps is None else f": {short(warps)} warps a scheduler at most"
-    harmless = spare(k) or k.facts.warp_specialised
+    design = "Few warps are the design of a warp-specialised kernel." if k.facts.warp_specialised else ""
+    why = "A unit is busy already: more warps would only queue for it." if spare(k) else design
     return Found(
         f"The grid of {k['grid_size']:.0f} blocks fills {short(waves)} of a wave{seen}",
-        "info" if harmless else "medium" if waves < HALF_A_WAVE else "low",
+        "info" if why else "medium" if waves < HALF_A_WAVE else "low",
         advice="More or smaller blocks would give every SM more warps to switch between.",
-        detail="A unit is busy already, or one block an SM is the design." if harmless else "",
+        detail=why,
     )
 
 
