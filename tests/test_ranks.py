@@ -167,6 +167,7 @@ def test_a_count_that_differs_between_ranks_leaves_the_rest_unmatched(judged: Ju
     found = judged([rank(0, latest=400, steps=4), rank(1, latest=400, steps=3)])
     (kind,) = found.kinds
     assert (kind.n, kind.matched, kind.ranks) == (7, 3, 2)
+    assert any("do not agree on the number of all-reduce (3 to 4)" in note for note in found.notes)
 
 
 def test_a_real_rank_beside_a_copy_of_it_differs_by_the_shift_alone(shared: Path, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def analyse_ranks(traced: Sequence[Traced], log: NcclLog | None = None, folder: 
         late=_late(collectives),
         settings=settings,
         transports={} if log is None else log.transports,
-        notes=tuple(_notes(set_clocks, size, len(ranks), log)),
+        notes=(*_notes(set_clocks, size, len(ranks), log), *_counts(found)),
         missing=tuple(_missing(found, set_clocks)),
     )
 
@@ -265,6 +265,20 @@ def _notes(set_clocks: Sequence[Clock], size: int | None, ranks: int, log: NcclL
     if log is not None:
         found += [f"NCCL warned: {text}" for text in log.warnings]
     return found
+
+
+def _counts(found: Mapping[int, Mapping[Instance, Piece]]) -> list[str]:
+    """Return for which collectives ranks disagree about how many there were: those may be matched wrongly."""
+    counts: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+    for rank, of in found.items():
+        for name, group, _ in of:
+            counts[name, group][rank] = counts[name, group].get(rank, 0) + 1
+    return [
+        f"ranks do not agree on the number of {f'{name} {group}'.strip()} ({min(of.values()):,} to "
+        f"{max(of.values()):,}): if they began to record at different steps, they are matched wrongly"
+        for (name, group), of in counts.items()
+        if len(set(of.values())) > 1
+    ]
 
 
 def _missing(found: Mapping[int, Mapping[Instance, Piece]], set_clocks: Sequence[Clock]) -> list[str]:
