@@ -107,7 +107,7 @@ def test_worse_is_worse_whatever_moved() -> None:
 
 
 def test_no_difference_says_how_many_repetitions_would_show_it() -> None:
-    noisy = effect(TOKEN, [1.0, 1.2, 0.9, 1.1, 0.95], [0.93, 1.1, 0.97, 1.0, 0.9])
+    noisy = effect(TOKEN, [1.0, 1.2, 0.9, 1.1, 0.95], [0.85, 1.25, 0.85, 1.0, 0.93])
     said = conclude(MODE, [noisy])
     assert said.code == "not-shown"
     assert f"About {noisy.needed} repetitions of each side would be needed" in said.text
@@ -170,7 +170,7 @@ def record(*repetitions: Repetition) -> ExperimentRecord:
     return ExperimentRecord("", "", "", MODE, (), held, (TOKEN,), repetitions=repetitions)
 
 
-def ran(clock: float = 1e9, throttled: tuple[str, ...] = (), pairs: int = 4) -> ExperimentRecord:
+def ran(clock: float = 1e9, throttled: tuple[str, ...] = (), pairs: int = 6) -> ExperimentRecord:
     """Return an experiment whose variant ran at ``clock`` [Hz]."""
     found: list[Repetition] = []
     for pair in range(1, pairs + 1):
@@ -190,8 +190,8 @@ def test_steady_conditions_have_no_cautions() -> None:
     [
         (ran(clock=0.95e9), "SM clock differed: 1,000 MHz for the baseline, 950 MHz for the variant"),
         (ran(throttled=("power cap",)), "throttled during the variant: power cap"),
-        (ran(pairs=3), "fewer than 4"),
-        (ran(pairs=5), "odd number of pairs"),
+        (ran(pairs=4), "fewer than 5"),
+        (ran(pairs=7), "odd number of pairs"),
         (
             replace(ran(), differences=("dtype: fp16 and fp32",)),
             "the sides differ in dtype",

@@ -62,7 +62,7 @@ def percent(effect: Effect) -> str:
 
     >>> from ncukit.diagnose.experiment.effect import effect
     >>> from ncukit.model.experiment import Goal
-    >>> percent(effect(Goal("time"), [1.0] * 4, [0.8] * 4))
+    >>> percent(effect(Goal("time"), [1.0] * 5, [0.8] * 5))
     '20.0 % lower (95 % interval 20.0 to 20.0 % lower)'
     """
     ends = sorted((effect.low, effect.high), key=lambda end: abs(end - 1))

@@ -38,7 +38,7 @@ STATES = {
 }
 FOOTER = (
     "Times are of fresh processes without any profiler; the profiled pair is diagnosis, never a benchmark. "
-    "Ratios are variant over baseline, the geometric mean of pairs; intervals are at 95 % each."
+    "Ratios are variant over baseline, a trimmed mean over pairs; intervals are at 95 % each."
 )
 CONTENTS = (
     ("conclusion", "Conclusion"),
