@@ -18,11 +18,11 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ncukit import api, cli
-from ncukit.collect.operators import record
+from ncukit.collect.operators import Recorded, record
 from ncukit.collect.options import ProfileOptions
 from ncukit.collect.target import resolve
 from ncukit.errors import ReportError, ToolError, UsageError
-from ncukit.model.ops import Ops
+from ncukit.model.ops import Ops, Stay
 from ncukit.read.host_samples import read_counts, read_pyspy
 from ncukit.render.ops.json import ops_data
 from ncukit.render.schemas import text as schema_text
@@ -351,6 +351,59 @@ def test_a_script_without_torch_has_no_operators(tmp_path: Path) -> None:
     (path := tmp_path / "m.py").write_text("def f():\n    return 1\n")
     with pytest.raises(ToolError, match="does not import torch"):
         api.ops(path, kernel="f", trace=tmp_path / "t.json.gz")
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Replace the measured child by one that ran on a GPU; what was asked of it is listed."""
+    asked: list[dict[str, Any]] = []
+
+    def stand_in(target: Any, options: Any, trace: Path, **how: Any) -> Recorded:
+        asked.append({"target": target, "trace": trace, **how})
+        b = training()
+        b.annotation("ncukit", 0, 2500)
+        stays = (Stay(0, 1_000_000, ("run (m.py)",)), Stay(1_000_000, 2_500_000, ("load (m.py)",)))
+        own = {"aten::mm": [3, 150.0, 150.0, 120.0, 120.0]}
+        said = {"torch": "2.13.0", "calls": 3, "own": own, "utilisation": {"samples": [37, 41]}}
+        trace.parent.mkdir(parents=True, exist_ok=True)
+        return Recorded(b.write(trace), said, {"NCCL_ALGO": "Ring"}, stays if how["host"] else ())
+
+    monkeypatch.setattr("ncukit.collect.operators.record", stand_in)
+    return asked
+
+
+def test_the_trace_is_kept_beside_the_page_and_the_command_is_whole(
+    on_a_gpu: list[dict[str, Any]], model: Path, ncukit: Cli, tmp_path: Path
+) -> None:
+    words = ("ops", model, "-k", "step", "-p", "batch=9", "-o", "out/page.html", "--host", "-q")
+    done = ncukit(*words, "--json", "--", "--lr", "1e-3")
+    assert done.code == 0, done.err
+    data = valid(done.out, "ncukit.ops/1")
+    assert data["trace"] == "out/page.json.gz"
+    assert (tmp_path / "out" / "page.json.gz").is_file()
+    assert (tmp_path / "out" / "page.html").is_file()
+    own = f"{model} --kernel step --param batch=9 -- --lr 1e-3"
+    assert data["profile_next"]["command"] == f"ncukit profile --gpu-kernel 'regex:^gemm$' {own}"
+    assert data["host"]["source"] == "py-spy"
+    assert data["host"]["gap_time"] == 0  # all gaps are shorter than two samples
+    assert data["utilisation"][0]["nvidia_smi"]["mean"] == 39
+    assert any("self_device_time_total, 120 µs, agrees with" in text for text in data["checks"])
+    assert any("NCCL_ALGO=Ring" in note for note in data["notes"])
+    assert on_a_gpu[0]["host"] is True
+    assert on_a_gpu[0]["target"].params == {"batch": "9"}
+    again = ncukit(*words)
+    assert (again.code, "exists already" in again.err) == (2, True)
+
+
+def test_without_a_page_the_trace_goes_to_reports(
+    on_a_gpu: list[dict[str, Any]], model: Path, ncukit: Cli, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        shown = ncukit("ops", model, "-k", "step", "-q").out
+    kept = sorted((tmp_path / "reports").iterdir())
+    assert len(kept) == 2
+    assert kept[1].name in shown or kept[0].name in shown
+    assert all(path.name.startswith("step-ops-") and path.name.endswith(".json.gz") for path in kept)
 
 
 # ---- samples of the host -----------------------------------------------------------------------------
