@@ -42,6 +42,7 @@ def root(
     ncukit metrics FILE.ncu-rep    neutral metrics as table, CSV, JSON or Parquet
     ncukit compare BASE OTHER      versions or GPUs side by side; gates for CI
     ncukit timeline FILE.nsys-rep  where the time of a traced run went
+    ncukit ops TRACE.json.gz       PyTorch operators and the kernels that each launched
     ncukit roofline MODEL          the bound of a computation from its shapes, without a report
     ncukit doctor                  what of the tool chain works here, and how to mend the rest
 
