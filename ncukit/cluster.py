@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -33,7 +34,7 @@ def run(
 
     Raises:
         NcukitError: Dask is not installed, nothing answers at ``address``, no worker declares ``resource``,
-            the last worker went and none came, or the workers lack ncukit.
+            the last worker or the scheduler went away, or the workers lack ncukit.
         Exception: what ``work`` raised; the tasks that are left are cancelled.
     """
     try:
@@ -63,6 +64,11 @@ def run(
                         "install the same version of ncukit where they run",
                     ) from error
                 future.release()
+        except CancelledError as error:
+            raise NcukitError(
+                f"the Dask scheduler at {address} went away",
+                "start it again, and do the same: what is done stays",
+            ) from error
         finally:
             client.cancel(list(futures))
 

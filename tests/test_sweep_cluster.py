@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,19 @@ def test_a_cluster_that_loses_its_last_worker_does_not_wait_for_ever(
     monkeypatch.setattr(cluster, "_able", lambda *_: next(answers))
     with pytest.raises(NcukitError, match="no worker is left of those that declare a QPU"):
         list(cluster.run(abs, [-1], workers.scheduler_address, lambda *_: 0, resource="QPU"))
+
+
+def test_a_scheduler_that_goes_away_is_an_error_of_two_lines(
+    workers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    def wait(*_: Any, **__: Any) -> None:
+        raise CancelledError("scheduler-connection-lost")
+
+    monkeypatch.setattr(distributed, "wait", wait)
+    with pytest.raises(NcukitError, match=r"the Dask scheduler at tcp://.* went away"):
+        list(cluster.run(abs, [-1], workers.scheduler_address, lambda *_: 0))
 
 
 def job(folder: Path, **changes: Any) -> remote.Job:
