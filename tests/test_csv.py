@@ -13,6 +13,7 @@ import ncukit.api as ncukit
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
 from ncukit.model import RawKernel
 from ncukit.read import csv
+from ncukit.read.names import visible
 from tests.conftest import shared_folder
 
 OLD = (
@@ -543,3 +544,16 @@ def same(value: object, expected: float, tolerance: float) -> bool:
 def largest(name: str, kernels: list[RawKernel]) -> float:
     values = [kernel.metrics.get(name, 0) for kernel in kernels]
     return max(1.0, *(abs(value) for value in values if isinstance(value, int | float) and value == value))
+
+
+@pytest.mark.parametrize(
+    ("demangled", "function"),
+    [
+        ("\x01\x02\x03(int)", "\\x01\\x02\\x03"),
+        ("\x1b[31mred(int)", "\\x1b[31mred"),
+        ("a\x01b<int>(int)", "a\\x01b"),
+        ("ns::copy<int>(int)", "copy"),
+    ],
+)
+def test_a_name_with_controls_is_whole_and_escaped(demangled: str, function: str):
+    assert csv.function_name(visible(demangled)) == function

@@ -17,6 +17,7 @@ from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
 from ncukit.model import Instance, RawKernel, RawValue, RuleResult
 from ncukit.read import formats, printed, terminal
 from ncukit.read.labels import Labels
+from ncukit.read.names import visible
 from ncukit.read.table import DESCRIPTION, NAME, VALUE, Table, header, tables
 
 _NAME_IT = "Name the report's file instead of piping it."
@@ -32,6 +33,9 @@ _NUMBERS = (
 _RULE_KINDS = {"OPT": "optimization", "WRN": "warning", "ERR": "error", "INF": "ok"}
 # ncu prints 0 as "0", and what is too small for two decimals so; of a percentage that says enough.
 _ROUNDED_AWAY = re.compile(r"-?0[.,]00")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""What no name has; line breaks and tabs stand between the words of long ones."""
+_ESCAPED = re.compile(r"\\x[0-9a-f]{2}")
 _LAST_NAME = re.compile(r"(operator ?(?:\(\)|[^\w\s()]{1,3})|~?\w+)$")
 _NVTX = re.compile(r'"+[^":]*:([^":]*):')
 # What ncu prints that is CSV or text but no table of launches -> why it cannot be used.
@@ -91,7 +95,8 @@ def read_csv(source: str | Path | TextIO, *, path: str | Path | None = None) -> 
 def function_name(demangled: str) -> str:
     """Return the function of a demangled kernel name, without return type, scope, arguments and parameters.
 
-    Names that ncu shortened can have a bracket too many; then the first name before a bracket is taken.
+    Names that ncu shortened can have a bracket too many; then the first name before a bracket is taken.  One
+    with escaped controls in it stays whole.
 
     >>> function_name("void ns::copy<float, (int)4>(const float *, float *)"), function_name("k")
     ('copy', 'k')
@@ -99,6 +104,8 @@ def function_name(demangled: str) -> str:
     'fill'
     """
     name = _without(_without(demangled.strip(), "(", ")"), "<", ">")
+    if _ESCAPED.search(name):  # words in it are parts of a name that is none
+        return name
     match = _LAST_NAME.search(name) if name.count("<") == name.count(">") else None
     match = match or re.search(r"(\w+) ?[<(]", demangled)
     return match[1] if match else demangled
@@ -193,7 +200,8 @@ class _Launch:
 
     def kernel(self, index: int) -> RawKernel:
         self._add_launch()
-        name = self.row[NAME].strip()
+        given = self.row[NAME].strip()
+        name = visible(given) if _CONTROL.search(given) else given
         return RawKernel(
             index,
             function_name(name),

@@ -15,6 +15,7 @@ from ncukit.catalog.opcodes import HALF_OPCODES, is_half
 from ncukit.model import RawKernel, RuleResult, Wanted
 from ncukit.model.raw import Code
 from ncukit.read import code
+from ncukit.read.names import visible
 from ncukit.read.values import column, value
 
 WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph", 4: "subgrid"}
@@ -100,7 +101,7 @@ def _result(action: Any, index: int, wanted: Wanted, sent: code.Sent) -> Plain:
     plain: Plain = {
         "index": index,
         "names": [
-            _name(action.name(kind) or "")
+            visible(_text(action.name(kind) or ""))
             for kind in (action.NameBase_FUNCTION, action.NameBase_DEMANGLED, action.NameBase_MANGLED)
         ],
         "workload": WORKLOADS.get(action.workload_type(), "unknown"),
@@ -135,17 +136,6 @@ def _take(metrics: dict[str, Any], name: str, metric: Any) -> None:
 def _text(text: str) -> str:
     """Return text that can be written anywhere: the library hands out what is no UTF-8 as surrogates."""
     return text if text.isprintable() else text.encode(errors="surrogateescape").decode(errors="replace")
-
-
-def _name(text: str) -> str:
-    """Return the name of a kernel with what cannot be seen escaped: a name of controls alone is shown whole.
-
-    >>> _name("copy"), _name("\\x01\\n"), _name(" ")
-    ('copy', '\\\\x01\\\\n', ' ')
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in _text(text))
 
 
 def _instances(metric: Any) -> list[list[Any]]:
