@@ -9,7 +9,7 @@ from time import gmtime, strftime
 from typing import TYPE_CHECKING, Literal
 
 from ncukit.api.reports import PathLike
-from ncukit.errors import UsageError
+from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     from ncukit.dataset.build import Built
@@ -82,8 +82,7 @@ def write_index(
     from ncukit.render.index.view import page_view
 
     target = Path(output) if output is not None else Path(folder) / "index.html"
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists already", "use --force to overwrite it, or -o for another name")
+    check_new(target, force=force)
     found = survey(folder, workers=workers, progress=progress)
     generated = strftime("%Y-%m-%d %H:%M UTC", gmtime())
     view = page_view(found, target, generated=generated, command=command)

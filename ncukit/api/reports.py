@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, overload
 from ncukit.errors import ReportEmpty, UsageError
 from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Wanted
 from ncukit.model.shown import show_with
+from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     import pandas
@@ -222,8 +223,7 @@ def write_report(
     from ncukit.render.view import page_view
 
     target = Path(output) if output is not None else Path(Path(path).name).with_suffix(".html")
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists already", "use --force to overwrite it, or -o for another name")
+    check_new(target, force=force)
     report = read(path)
     everything = list(report.diagnoses())
     diagnoses = select(everything, launches)

@@ -11,6 +11,7 @@ import typer
 from ncukit.cli.options import Force, KernelName
 from ncukit.cli.output import color, complain, encoding, printable, width
 from ncukit.errors import NcukitError, UsageError
+from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     from ncukit.model.comparison import Comparison
@@ -187,8 +188,7 @@ def _targets(outputs: list[Path], format: str | None, *, page: bool, force: bool
         kind = SUFFIXES.get(path.suffix) or format
         if kind is None:
             raise UsageError(f"{path}: its ending says no format", f"use one of: {', '.join(SUFFIXES)}")
-        if path.exists() and not force:
-            raise UsageError(f"{path} exists already", "use --force to overwrite it, or -o for another name")
+        check_new(path, force=force)
         targets.append((path, kind))
     return targets
 
@@ -201,7 +201,7 @@ def _write(target: Path, kind: str, comparison: Comparison, plotlyjs: str, *, ve
         plotly = "directory" if plotlyjs == "directory" else "inline"
         write_comparison(comparison, target, force=True, plotly=plotly, command=command)  # type: ignore[arg-type]
         return
-    from ncukit.render.html import write_text
+    from ncukit.whole import write_text
 
     write_text(target, _text(kind, comparison, verbose=verbose, terminal=False) + "\n")
 

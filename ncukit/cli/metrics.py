@@ -23,6 +23,7 @@ from ncukit.cli.options import (
 from ncukit.cli.output import color, encoding, printable, width
 from ncukit.errors import UsageError
 from ncukit.model import Kernel
+from ncukit.whole import beside, check_new
 
 FORMATS = ("table", "csv", "json", "parquet")
 
@@ -126,8 +127,7 @@ def _parquet(
 ) -> None:
     if output is None:
         raise UsageError("--format parquet needs a file to write", "add -o FILE.parquet")
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists already", "use --force to overwrite it, or -o for another name")
+    check_new(output, force=force)
     from ncukit.catalog import load
     from ncukit.frame import frame
 
@@ -144,5 +144,6 @@ def _parquet(
             if ids:
                 dropped = load().metrics.keys() - set(ids)
                 table = table[[column for column in table.columns if column not in dropped]]
-            table.to_parquet(output)
+            with beside(output) as name:
+                table.to_parquet(name)
             print(printable(str(output)))

@@ -9,6 +9,7 @@ import typer
 
 from ncukit.cli.options import Force
 from ncukit.errors import UsageError
+from ncukit.whole import check_new
 
 
 def register(app: typer.Typer) -> None:
@@ -74,8 +75,8 @@ def probe(
     from ncukit.render.probe import probe_json, probe_text, write_probe
 
     for target in (output, snapshot):
-        if target is not None and target.exists() and not force:
-            raise UsageError(f"{target} exists already", "use --force to overwrite it, or give another name")
+        if target is not None:
+            check_new(target, force=force)
     pairs = [pair.partition("=") for pair in param or []]
     if bad := [name for name, equals, _ in pairs if not (name and equals)]:
         raise UsageError(f"--param {bad[0]} is not NAME=VALUE", "write --param m=4096")

@@ -22,6 +22,7 @@ from ncukit.cli.options import (
 )
 from ncukit.cli.output import printable
 from ncukit.errors import UsageError
+from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     from ncukit.render.timeline.beside import Beside
@@ -116,10 +117,7 @@ def _targets(files: list[str], output: str | None, *, folder: bool, force: bool)
             raise UsageError(
                 f"{other} and {file} would both become {target}", "write them one by one, with -o"
             )
-        if target.exists() and not force:
-            raise UsageError(
-                f"{target} exists already", "use --force to overwrite it, or -o for another name"
-            )
+        check_new(target, force=force)
         targets[file] = target
     return targets
 

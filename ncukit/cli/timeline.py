@@ -11,6 +11,7 @@ import typer
 from ncukit.cli.options import Force, Nsys
 from ncukit.cli.output import color, encoding, printable, width
 from ncukit.errors import UsageError
+from ncukit.whole import check_new
 
 
 def register(app: typer.Typer) -> None:
@@ -62,8 +63,8 @@ def timeline(
     from ncukit.read.traces import open_any_trace
 
     for target in (output, trace):
-        if target is not None and target.exists() and not force:
-            raise UsageError(f"{target} exists already", "use --force to overwrite it, or give another name")
+        if target is not None:
+            check_new(target, force=force)
     read = open_any_trace(file, exporter(nsys), force=force)
     scope = whole(read) if range_ is None else in_range(read, range_)
     found = describe(scope)

@@ -8,7 +8,6 @@ brief.  It does not hold raw values, rules, source or SASS.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from ncukit.model.comparison import Sample, Side
 from ncukit.model.recorded import Recorded
 from ncukit.model.run import Timing
 from ncukit.roofline import place
+from ncukit.whole import write_text
 
 SCHEMA = "ncukit.baseline/1"
 FOLDER = Path(".ncukit/baselines")
@@ -68,17 +68,7 @@ def write(folder: Path, name: str, side: Side, *, created: str, force: bool = Fa
     path = path_of(folder, name)
     if path.exists() and not force:
         raise UsageError(f"the baseline {name} exists already", "use --force to replace it")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text(name, side, created=created), encoding="utf-8")
-        os.replace(beside, path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise UsageError(
-            f"cannot write {path}: {error.strerror}", "give another place with --folder"
-        ) from error
-    return path
+    return write_text(path, text(name, side, created=created), hint="give another place with --folder")
 
 
 def text(name: str, side: Side, *, created: str) -> str:

@@ -13,7 +13,7 @@ from ncukit.dataset import workers as local
 from ncukit.dataset.inputs import expand
 from ncukit.dataset.state import ERRORS, METRICS, NOWHERE, Entry, State, locked
 from ncukit.dataset.tasks import Outcome, Task, crashed, extract
-from ncukit.errors import UsageError
+from ncukit.whole import beside
 
 SAVE_EVERY = 5.0
 """[s] between two saves of the state: what a killed build has to do again."""
@@ -203,14 +203,8 @@ def _write_tables(folder: Path, state: State) -> None:
     errors = [_error(path, entry) for path, entry in sorted(state.files.items()) if entry.error]
     tables = {ERRORS: pa.Table.from_pylist(errors, schema=columns), METRICS: metrics_table()}
     for name, table in tables.items():
-        beside = folder / f".{name}.{os.getpid()}.tmp"
-        try:
-            pyarrow.parquet.write_table(table, beside)
-            os.replace(beside, folder / name)
-        except OSError as error:
-            raise UsageError(
-                f"cannot write into {folder}: {error.strerror or error}", "give another place with -o"
-            ) from error
+        with beside(folder / name) as written:
+            pyarrow.parquet.write_table(table, written)
 
 
 def _error(path: str, entry: Entry) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -46,7 +47,8 @@ class Parts:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for _, writer, hidden in self._open.values():
-            writer.close()
+            with suppress(OSError):  # the disk may be full: what is there goes away in any case
+                writer.close()
             hidden.unlink(missing_ok=True)
 
     def add(self, kernel: Kernel, verdict: Verdict) -> None:
@@ -85,7 +87,11 @@ class Parts:
                 hidden, file_schema(), compression="zstd", store_schema=False, write_statistics=_SORTABLE
             )
 
-        return Rows(self.sha256), self._try(start), hidden
+        try:
+            return Rows(self.sha256), self._try(start), hidden
+        except UsageError:
+            hidden.unlink(missing_ok=True)
+            raise
 
     def _try(self, write: Callable[[], Any]) -> Any:
         try:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ncukit.dataset.tasks import Outcome
 from ncukit.errors import UsageError
+from ncukit.whole import write_text
 
 SCHEMA = "ncukit.dataset/1"
 NAME = "_state.json"
@@ -84,21 +85,7 @@ class State:
         """
         files = {path: asdict(entry) for path, entry in sorted(self.files.items())}
         data = {"schema": SCHEMA, "fingerprint": self.fingerprint, "files": files}
-        replace_text(folder / NAME, json.dumps(data, indent=1))
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write ``text`` beside ``path``, then rename.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", "give another place with -o") from error
+        write_text(folder / NAME, json.dumps(data, indent=1))
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import importlib.util
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +14,9 @@ from typing import Any, Literal
 import jinja2
 from markupsafe import Markup
 
-from ncukit.errors import NcukitError, UsageError
+from ncukit.errors import NcukitError
 from ncukit.resources import folder
+from ncukit.whole import check_new, write_text
 
 Plotly = Literal["inline", "directory"]
 PLOTLY_FILE = "plotly.min.js"
@@ -54,8 +54,7 @@ def write_page(
         NcukitError: the figure library is not installed.
     """
     path = Path(path)
-    if path.exists() and not force:
-        raise UsageError(f"{path} already exists", "give another name with -o, or --force to overwrite it")
+    check_new(path, force=force)
     text = page(view, plotly=plotly)
     write_text(path, text)
     if plotly == "directory" and view["figures"]:
@@ -128,31 +127,3 @@ def _plotly() -> str:
                 return re.sub(r"<(?=/script|!--)", r"\\x3C", text, flags=re.IGNORECASE)
             return text
     raise NcukitError("the figure library plotly is not installed", "pip install plotly")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write ``text`` beside ``path``, then rename: no half page is ever seen."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", "give another place with -o") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(name, 0o666 & ~umask())
-        os.replace(name, path)
-    except BaseException as error:
-        Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UsageError(
-                f"cannot write {path}: {error.strerror}", "give another place with -o"
-            ) from error
-        raise
-
-
-def umask() -> int:
-    """Return the permissions that new files of this process lack."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

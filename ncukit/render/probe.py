@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ncukit.errors import UsageError
 from ncukit.model.probe import PROBE_SCHEMA, Probed
 from ncukit.render import numbers
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.words import PRECISIONS, plural
+from ncukit.whole import write_text
 
 Lines = list[str]
 MEMORY = {
@@ -36,16 +35,7 @@ def write_probe(path: Path, found: Sequence[Probed], *, force: bool = False) -> 
     Raises:
         UsageError: the file exists and ``force`` is not given, or cannot be written.
     """
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists already", "use --force to overwrite it, or give another name")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(probe_json(found) + "\n", encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", "give another place") from error
-    return path
+    return write_text(path, probe_json(found) + "\n", force=force)
 
 
 def probe_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from statistics import median
@@ -53,7 +54,7 @@ def page_view(survey: Survey, page: Path, *, generated: str, command: str = "") 
     gpus = _gpus(rows)
     roofs, figures = rooflines(rows, gpus)
     over_time, drawn, more = histories(rows)
-    name = PurePath(survey.folder).name or PurePath(survey.folder).resolve().name  # type: ignore[attr-defined]
+    name = PurePath(os.path.abspath(survey.folder)).name
     launches = sum(row.measured.launches for row in rows)
     kernels = len({row.measured.kernel.demangled for row in rows})
     reports = len({row.measured.origin.path for row in rows})

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from ncukit.diagnose.timeline.calls import Named
 from ncukit.diagnose.timeline.scope import KINDS, PROCESS, Scope
-from ncukit.errors import UsageError
 from ncukit.model.trace import UNKNOWN, Columns
-from ncukit.render.html import umask
+from ncukit.whole import beside
 
 GPU = 1_000_000
 """Process numbers from here on are GPUs: a process of the system has a smaller one."""
@@ -31,27 +28,12 @@ def write_trace(path: str | Path, scope: Scope, *, force: bool = False) -> Path:
         UsageError: the file exists and ``force`` is not set, or it cannot be written.
     """
     path = Path(path)
-    if path.exists() and not force:
-        raise UsageError(f"{path} already exists", "give another name, or --force to overwrite it")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", "give another place") from error
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            if path.suffix == ".gz":
-                with gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed:
-                    _write(packed, scope)
-            else:
-                _write(raw, scope)
-        os.chmod(name, 0o666 & ~umask())
-        os.replace(name, path)
-    except BaseException as error:
-        Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UsageError(f"cannot write {path}: {error.strerror}", "give another place") from error
-        raise
+    with beside(path, force=force) as name, name.open("wb") as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed:
+                _write(packed, scope)
+        else:
+            _write(raw, scope)
     return path
 
 

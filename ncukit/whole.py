@@ -1,0 +1,77 @@
+"""Files that appear only when they are whole: written beside their place, then renamed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ncukit.errors import UsageError
+
+HINT = "give another place with -o"
+
+
+@contextmanager
+def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path]:
+    """Yield a name to write to, which becomes ``path`` when the block ends well, and is removed else.
+
+    Raises:
+        UsageError: ``path`` exists and ``force`` is not set, or it cannot be written (with ``hint``).
+
+    >>> from tempfile import mkdtemp
+    >>> place = Path(mkdtemp()) / "new" / "file.txt"
+    >>> with beside(place) as name:
+    ...     _ = name.write_text("whole")
+    >>> place.read_text(), len(list(place.parent.iterdir()))
+    ('whole', 1)
+    """
+    check_new(path, force=force)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ncukit-", suffix=".tmp")
+        os.close(handle)
+    except OSError as error:
+        raise _unwritable(path, error, hint) from error
+    written = Path(name)
+    try:
+        yield written
+        written.chmod(0o666 & ~umask())
+        written.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error, hint) from error
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def check_new(path: Path, *, force: bool) -> None:
+    """Check that writing to ``path`` overwrites nothing, unless ``force`` is set.
+
+    Raises:
+        UsageError: it exists.
+    """
+    if not force and path.exists():
+        raise UsageError(f"{path} exists already", "use --force to overwrite it, or -o for another name")
+
+
+def write_text(path: Path, text: str, *, force: bool = True, hint: str = HINT) -> Path:
+    """Write ``text`` to ``path``, whole or not at all, and return the path.
+
+    Raises:
+        UsageError: ``path`` exists and ``force`` is not set, or it cannot be written.
+    """
+    with beside(path, force=force, hint=hint) as name:
+        name.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def umask() -> int:
+    """Return the permissions that new files of this process lack."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _unwritable(path: Path, error: OSError, hint: str) -> UsageError:
+    return UsageError(f"cannot write {path}: {error.strerror or error}", hint)

@@ -1,0 +1,181 @@
+"""Full disks, folders that cannot be written, odd names, no home: said in two lines, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from ncukit import demo_reports, demo_traces
+from ncukit.errors import UsageError
+from ncukit.whole import beside, write_text
+
+ONE = demo_reports()[0]
+TRACE = demo_traces()[0]
+
+
+def ncukit(folder: Path, *words: object, **environ: str | None) -> subprocess.CompletedProcess[str]:
+    """Run the command line in ``folder``; a variable that is None is taken away."""
+    env = {**os.environ, **{k: v for k, v in environ.items() if v is not None}}
+    for name in (name for name, value in environ.items() if value is None):
+        env.pop(name, None)
+    command = [sys.executable, "-m", "ncukit", *map(str, words)]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return the lines of an error: what happened, what to do."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("error: ", "hint: "))]
+    assert [line.partition(":")[0] for line in lines] == ["error", "hint"], done.stderr
+    assert "internal error" not in lines[0]
+    return lines
+
+
+# ---- a full disk
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 20 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no small disk can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+WRITES: dict[str, tuple[object, ...]] = {
+    "report": ("report", ONE),
+    "compare": ("compare", ONE, ONE, "-o", "page.html"),
+    "timeline": ("timeline", TRACE, "-o", "page.html"),
+    "dataset": ("dataset", "build", *demo_reports(), "-o", "fleet"),
+    "roofline": ("roofline", "gemv", "--m", "64", "--n", "64", "--gpu", "h100-sxm", "-o", "page.html"),
+    "demo": ("demo",),
+}
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_a_full_disk_leaves_no_half_file(command: str, small: Path) -> None:
+    done = ncukit(small, *WRITES[command])
+    assert done.returncode in (1, 2), done.stderr
+    error, hint = said(done)
+    assert "No space left on device" in error or "Disk quota" in error
+    assert "another place" in hint
+    left = [path for path in small.rglob("*") if path.is_file()]
+    assert [path.name for path in left if path.suffix == ".html" or path.name.startswith(".ncukit")] == []
+    for part in small.rglob("*.parquet"):  # of the reports before: whole; hidden rests go at the next build
+        assert pyarrow.parquet.read_table(part).num_rows
+
+
+def test_what_is_there_survives_a_failed_overwrite(small: Path) -> None:
+    page = small / "page.html"
+    page.write_text("older")
+    done = ncukit(small, "report", ONE, "-o", page, "--force")
+    assert said(done)
+    assert page.read_text() == "older"
+    assert list(small.iterdir()) == [page]
+
+
+# ---- folders and names
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("command", WRITES)
+def test_a_folder_that_cannot_be_written_is_named(command: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    done = ncukit(tmp_path, *WRITES[command])
+    tmp_path.chmod(0o700)
+    assert "Permission denied" in said(done)[0]
+
+
+def test_a_place_below_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = ncukit(tmp_path, "report", ONE, "-o", "file/page.html")
+    assert said(done)[0].startswith("error: cannot write file/page.html: ")
+
+
+ODD = ("mit Leerzeichen ü 核 \u202e", "-o", "a'\"$(x);&|", "x" * 247)
+
+
+@pytest.mark.parametrize("stem", ODD)
+def test_odd_names_of_files_are_names(stem: str, tmp_path: Path) -> None:
+    name, page = f"{stem}.ncu-rep", tmp_path / f"{stem}.html"
+    shutil.copy(ONE, tmp_path / name)
+    assert ncukit(tmp_path, "show", "--", name).returncode == 0
+    done = ncukit(tmp_path, "report", "--", name)
+    assert done.returncode == 0, done.stderr
+    assert page.exists()
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / name, page])
+
+
+def test_a_name_of_255_bytes_can_be_written(tmp_path: Path) -> None:
+    page = tmp_path / ("b" * 250 + ".html")
+    assert ncukit(tmp_path, "report", ONE, "-o", page.name).returncode == 0
+    assert page.exists()
+    assert "File name too long" in said(ncukit(tmp_path, "report", ONE, "-o", "b" * 251 + ".html"))[0]
+
+
+# ---- surroundings
+
+
+@pytest.mark.parametrize("home", [None, "/nonexistent", "/dev/null"])
+def test_no_home_is_needed(home: str | None, tmp_path: Path) -> None:
+    bare = {"HOME": home, "XDG_CACHE_HOME": None, "XDG_CONFIG_HOME": None}
+    for words in (("show", ONE), ("doctor", "--json"), ("timeline", TRACE)):
+        done = ncukit(tmp_path, *words, **bare)
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = (
+        "import os, sys; os.rmdir(os.getcwd()); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    command = [sys.executable, "-c", program, "-m", "ncukit", "report", str(ONE)]
+    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert said(done)
+
+
+# ---- the module
+
+
+def test_a_failure_while_writing_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_text(path, "first")
+
+    def fail() -> None:
+        with beside(path) as name:
+            name.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "file", "first", force=False)
+    with pytest.raises(UsageError, match="exists already"):
+        write_text(path, "second", force=False)
+    assert path.read_text() == "first"
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        path = write_text(tmp_path / "file", "x")
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
