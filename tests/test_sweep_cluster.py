@@ -21,10 +21,11 @@ from ncukit import cluster
 from ncukit.api import remote
 from ncukit.collect import directory
 from ncukit.collect.options import ProfileOptions
-from ncukit.collect.sweep import Point, done_before
+from ncukit.collect.sweep import Point, Reached, done_before
 from ncukit.collect.target import Target
 from ncukit.collect.turn import turn
 from ncukit.errors import NcukitError
+from ncukit.tools.failures import Failure
 from tests.runs import WORKLOAD, Lab, Outcome, gemm, with_driver
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when workers are killed
@@ -206,6 +207,24 @@ def test_a_point_that_was_begun_on_another_gpu_begins_anew(
     assert ran.code == 0, ran.err
     assert record(begun / "n=8")["gpu"]["uuid"] != "GPU-another"
     assert record(begun / "n=8-before-1")["gpu"]["uuid"] == "GPU-another"
+
+
+def test_every_point_that_fails_is_named_and_the_others_are_kept(
+    sweep: Callable[..., Outcome], lab: Lab, begun: Path
+) -> None:
+    for n in (8, 24):
+        (begun / f"n={n}" / "profile.ncu-rep").unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remote, "carry_job", fail)
+        ran = sweep("--resume", str(begun))
+    assert ran.code == 5  # n=16 is a report
+    assert "error: n=8: it would not" in ran.err
+    assert "note: n=24: it would not" in ran.err
+    assert [point["status"] for point in record(begun)["points"]] == ["failed", "complete", "failed"]
+
+
+def fail(job: remote.Job) -> Reached:
+    return Reached.failed(job.point, Failure("x", "x", "it would not", "try"))
 
 
 def test_the_plan_says_where_points_run_and_runs_none(lab: Lab) -> None:

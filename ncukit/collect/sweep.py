@@ -120,7 +120,11 @@ def done_before(point: Point) -> Reached | None:
 
 
 def _ended(session: Session, reached: Sequence[Reached], finish: Finish) -> Carried:
-    cause = next((one.failure for one in reached if one.failure is not None), None)
+    failed = [(one.point.folder.name, one.failure) for one in reached if one.failure is not None]
+    named = [replace(failure, message=f"{name}: {failure.message}") for name, failure in failed]
+    for failure in named[1:]:
+        session.listener.note(failure.message)
+    cause = named[0] if named else None
     evidence = any(one.evidence for one in reached)
     status = "complete" if cause is None else "incomplete" if evidence else "failed"
     gpus = sorted({one.gpu for one in reached if one.gpu})
