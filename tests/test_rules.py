@@ -1024,6 +1024,19 @@ def test_few_waves_are_named_also_when_the_last_is_nearly_whole(
     assert (finding.severity if isinstance(finding, Finding) else None) == severity
 
 
+def test_a_leading_counter_without_a_unit_is_told_in_words():
+    breakdowns = {
+        "sm_throughput_pct": {"sm__pipe_tc_cycles_active.avg.pct_of_peak_sustained_elapsed": 77.0},
+        "memory_throughput_pct": {"new__unit_cycles.avg.pct_of_peak_sustained_elapsed": 10.0},
+    }
+    finding = outcome(
+        "leading-metrics", launch(sm_throughput_pct=77.0, memory_throughput_pct=10.0, breakdowns=breakdowns)
+    )
+    assert isinstance(finding, Finding)
+    assert "is its tensor-memory pipe, on which copies count as well" in finding.title
+    assert "is its new__unit_cycles.avg.pct_of_peak_sustained_elapsed" in finding.title
+
+
 def test_a_full_slice_ahead_of_the_others_matters_less_than_one_alone():
     ahead = outcome(
         "uneven-slices", launch(l2_busiest_slice_pct=91.0, l2_throughput_pct=60.0, kernel_duration=1e-3)

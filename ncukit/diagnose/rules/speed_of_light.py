@@ -138,11 +138,8 @@ def leading_metrics(k: View) -> Found | None:
         if not members or value is None:
             continue
         raw, percent = members[0]
-        member = load_units().member(raw)
         second = f", then {members[1][0]} at {short(members[1][1], '%')}" if len(members) > 1 else ""
-        said.append(
-            f"{word} throughput ({short(value, '%')}) is its {raw if member is None else member.name}"
-        )
+        said.append(f"{word} throughput ({short(value, '%')}) is its {_spoken(raw)}")
         names.append(f"{raw} at {short(percent, '%')}{second}")
     if not said:
         return None
@@ -154,6 +151,20 @@ def leading_metrics(k: View) -> Found | None:
         detail=f"{'; '.join(names)}.",
         advice="Compare members, not maxima: the lists differ between GPUs.",
     )
+
+
+SPOKEN = {
+    "sm__pipe_shared_cycles_active": "shared pipe, which tensor and FP64 work use",
+    "sm__pipe_tc_cycles_active": "tensor-memory pipe, on which copies count as well",
+    "gpu__compute_memory_access_throughput_internal_activity": "internal activity of the memory system",
+}
+"""Leading counters that stand for no unit of their own."""
+
+
+def _spoken(raw: str) -> str:
+    """Return what the counter ``raw`` measures in words, where they are known."""
+    member = load_units().member(raw)
+    return SPOKEN.get(raw.split(".")[0], raw) if member is None else member.name
 
 
 @rule("idle-sms", family="speed_of_light", needs=("sm_active_pct",))
