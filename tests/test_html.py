@@ -267,7 +267,7 @@ def test_a_page_is_not_overwritten_without_force(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     target.write_text("mine")
     view = page_view(FILE, [transpose()], generated="")
-    with pytest.raises(UsageError, match="already exists"):
+    with pytest.raises(UsageError, match="exists already"):
         html.write_page(target, view)
     assert target.read_text() == "mine"
     html.write_page(target, view, force=True)
