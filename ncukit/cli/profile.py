@@ -98,6 +98,10 @@ def profile(
     allow_collective: Annotated[
         bool, typer.Option("--allow-collective", help="Let the launch be one that waits for other GPUs.")
     ] = False,
+    range_: Annotated[
+        str | None,
+        typer.Option("--range", "-r", metavar="NAME", help="Only launches inside this NVTX range."),
+    ] = None,
     arch: Annotated[str, typer.Option(metavar="ARCH", help="For .cu files: native, sm_90, ...")] = "native",
     python: Annotated[
         str | None, typer.Option(metavar="PATH", help="The interpreter of the script; default: this one.")
@@ -121,6 +125,7 @@ def profile(
     ncukit profile my_kernel.py -k gemm -p m=1024,2048 --dask tcp://head:8786 -o sweep
     ncukit profile reduce.cu --arch sm_90
     ncukit profile --gpu-kernel "regex:^gemm" -- python train.py --steps 10
+    ncukit profile --range prefill -- python serve.py
     ncukit profile my_kernel.py --kernel gemm --dry-run
     ncukit profile --resume reports/gemm-H100-20260101T120000Z
 
@@ -146,6 +151,7 @@ def profile(
         "replay_mode": replay_mode,
         "graph_profiling": graph_profiling,
         "allow_collective": allow_collective,
+        "range": range_,
         "arch": arch,
         "env": tuple(env or ()),
         "clean_env": clean_env,

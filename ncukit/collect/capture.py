@@ -76,13 +76,20 @@ def ncu_options(
         kernel_base=selection.base,
         skip=selection.skip,
         count=selection.count,
-        nvtx_include=(nvtx_range(RANGE),) if ranged else (),
+        nvtx_include=_included(session.options.range, RANGE if ranged else None),
         profile_from_start=not profiler,
         replay_mode=session.options.replay_mode,
         clock_control=session.options.clock_control,
         cache_control=session.options.cache_control,
         graph_profiling=session.options.graph_profiling,
     )
+
+
+def _included(asked: str | None, marked: str | None) -> tuple[str, ...]:
+    """Return the range expressions for ncu: of the range ``asked`` for, in either style, else ``marked``."""
+    if asked is not None:
+        return nvtx_range(asked), nvtx_range(asked, push_pop=True)
+    return () if marked is None else (nvtx_range(marked),)
 
 
 def capture(session: Session) -> None:
@@ -232,10 +239,11 @@ def _tell_estimate(session: Session, what: Collected, selection: Selection) -> N
 
 
 def _sees_marks(session: Session) -> bool:
-    """Return whether ncu will look at the marked region alone."""
+    """Return whether ncu will look at the marked region, or the range that was asked for, alone."""
     chosen = session.chosen
     ranged = chosen is not None and chosen.range is not None
-    return session.target.marked and (bool(session.marks.get("profiler")) or ranged)
+    marked = session.target.marked and (bool(session.marks.get("profiler")) or ranged)
+    return marked or session.options.range is not None
 
 
 def _read(report: Path, index: int) -> tuple[list[RawKernel], Failure | None]:

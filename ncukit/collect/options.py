@@ -21,7 +21,7 @@ class ProfileOptions:
 
     ``params`` holds a value, or several for a sweep, per name; ``timeout`` [s] is for each step; ``env`` are
     variables that children get although they look like secrets; ``tools`` are paths by name (ncu, nsys,
-    nvcc, python).
+    nvcc, python); only launches inside the NVTX range ``range`` are looked at, where one is named.
 
     Raises:
         UsageError: a value that does not exist, or options that contradict each other.
@@ -43,6 +43,7 @@ class ProfileOptions:
     replay_mode: Literal["kernel", "application"] = "kernel"
     graph_profiling: Literal["node", "graph"] = "node"
     allow_collective: bool = False
+    range: str | None = None
     arch: str = "native"
     env: tuple[str, ...] = ()
     clean_env: bool = False
@@ -64,6 +65,8 @@ class ProfileOptions:
             raise UsageError(
                 f"a time-out of {self.timeout:g} s ends everything", "give --timeout SECONDS above 0"
             )
+        if self.range == "":
+            raise UsageError("an NVTX range without a name", "give --range NAME")
         if self.repeat is not None and self.repeat < 1:
             raise UsageError(f"{self.repeat} samples time nothing", "give --repeat 1 or more")
         if self.skip_time and self.skip_nsys and self.skip_ncu:

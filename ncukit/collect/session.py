@@ -35,8 +35,8 @@ OUTPUTS = {
 }
 """Files of a step: those of an earlier attempt must never be taken for those of this one."""
 
-Choose = Callable[[Trace, str | None, bool], Chosen]
-"""Chooses the launch of a trace: (trace, pattern of its name, whether collectives are allowed)."""
+Choose = Callable[[Trace, str | None, bool, str | None], Chosen]
+"""Chooses the launch of a trace: (trace, pattern of its name, whether collectives are allowed, range)."""
 
 
 class Listener(Protocol):

@@ -175,7 +175,10 @@ def choose(session: Session, chooser: Choose) -> None:
         return
     record = session.begin("choice")
     try:
-        session.chosen = chooser(session.trace, session.target.pattern, session.options.allow_collective)
+        options = session.options
+        session.chosen = chooser(
+            session.trace, session.target.pattern, options.allow_collective, options.range
+        )
     except UsageError as error:
         session.failed(record, no_choice(error))
         return

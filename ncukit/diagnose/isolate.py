@@ -12,22 +12,30 @@ from ncukit.model.trace import UNKNOWN, Trace
 from ncukit.workload.marks import RANGE
 
 
-def launch_for_ncu(trace: Trace, pattern: str | None = None, allow_collective: bool = False) -> Chosen:
-    """Return the launch of ``trace`` that deserves ncu: in the marked range where the trace shows it.
+def launch_for_ncu(
+    trace: Trace, pattern: str | None = None, allow_collective: bool = False, range: str | None = None
+) -> Chosen:
+    """Return the launch of ``trace`` that deserves ncu: in the NVTX range ``range``, else in the marked one.
 
     Launches are counted within that region only.
 
     Raises:
         UsageError: no launch can be chosen; the hint names the nearest.
     """
-    scope, marked = region(trace)
+    scope, marked = region(trace, range)
     choice = choose_launch(scope, Request(pattern, allow_collective, count_in_range=True))
     fits = first_fits(scope, choice.launch, by_function="function" in choice.selection)
     return Chosen(choice, fits, marked, len(trace.kernels))
 
 
-def region(trace: Trace) -> tuple[Scope, str | None]:
-    """Return the marked region of a run's trace and its name; all of the trace where no mark is in it."""
+def region(trace: Trace, range: str | None = None) -> tuple[Scope, str | None]:
+    """Return the region of a run's trace and its name: ``range``, else the marked one, else all of the trace.
+
+    Raises:
+        UsageError: there is no range ``range``, or nothing was launched in it.
+    """
+    if range is not None:
+        return in_range(trace, range), range
     if RANGE in trace.names:
         try:
             return in_range(trace, RANGE), RANGE

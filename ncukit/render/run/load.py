@@ -71,7 +71,7 @@ def load(path: Path, run: Run | None = None) -> RunPage:
     page = RunPage(path, record)
     if (path / TIMING).is_file():
         page = replace(page, timing=_timing(path / TIMING))
-    if (scope := _scope(path)) is not None:
+    if (scope := _scope(path, record.options.get("range"))) is not None:
         timeline = describe(scope)
         lanes = strip(scope, timeline.main_device) if timeline.main_device is not None else None
         page = replace(page, timeline=timeline, strip=lanes, **_choice(scope, record))
@@ -98,18 +98,26 @@ def _timing(file: Path) -> Timing:
         raise ReportError(file, f"{file} is damaged: {error}", "profile again") from error
 
 
-def _scope(path: Path) -> Scope | None:
+def _scope(path: Path, range: str | None) -> Scope | None:
     if (path / TORCH_TRACE).is_file():
-        return region(read_torch_trace(path / TORCH_TRACE))[0]
-    if (path / EXPORT).is_file():
-        return region(read_export(path / EXPORT, path / TRACE, "nsys-rep"))[0]
-    return None
+        trace = read_torch_trace(path / TORCH_TRACE)
+    elif (path / EXPORT).is_file():
+        trace = read_export(path / EXPORT, path / TRACE, "nsys-rep")
+    else:
+        return None
+    try:
+        return region(trace, range)[0]
+    except UsageError:  # the run says that its range is not in the trace; the rest of the trace is still one
+        return region(trace)[0]
 
 
 def _choice(scope: Scope, run: Run) -> dict[str, Any]:
     try:
         chosen = launch_for_ncu(
-            scope.trace, run.target.get("pattern"), bool(run.options.get("allow_collective"))
+            scope.trace,
+            run.target.get("pattern"),
+            bool(run.options.get("allow_collective")),
+            run.options.get("range"),
         )
     except UsageError as error:
         return {"why_no_choice": f"{error.message}. {error.hint}"}
