@@ -89,7 +89,7 @@ def parse(text: str, kernel: str | None = None) -> Gate:
     number, kind = _limit(text, limit, unit)
     if kernel is not None:
         NamePattern(kernel)  # says at once that a pattern is none
-    return Gate(" ".join(text.split()), id, operator, number, kind, kernel)
+    return Gate(f"{id} {operator} {' '.join(limit.split())}", id, operator, number, kind, kernel)
 
 
 def apply(
