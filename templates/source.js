@@ -158,7 +158,7 @@ class Pane {
 
 function build(section, n) {
   const raw = JSON.parse(section.querySelector('.srcdata').textContent), s = ncukit.source(raw), R = s.rows, N = R.sass.length;
-  const states = Object.keys(s.stalls), weight = raw.weight === 'inst' ? R.instructions : states.length ? states.reduce((a, k) => a.map((x, i) => x + s.stalls[k][i]), new Array(N).fill(0)) : R.instructions;
+  const states = Object.keys(s.stalls), weight = (raw.weight === 'inst' ? R.instructions : s.basis === 'waiting' ? R.waiting : R.samples) || new Array(N).fill(0);
   const total = weight.reduce((a, b) => a + b, 0), columns = raw.columns;
   const order = Object.keys(raw.names);
   const share = w => i => (total && w[i] ? 100 * w[i] / total : 0);

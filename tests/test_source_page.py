@@ -200,6 +200,7 @@ PAGES: dict[str, Callable[[], list[Diagnosis]]] = {
     ],
     "bare": lambda: [launch(*(row[:2] for row in ROWS))],
     "unsampled": lambda: [launch(("NOP", {"inst": 3}), ("EXIT", {"inst": 1}))],
+    "sectors": lambda: [launch(("LDG.E R2, [R4.64]", {"sectors": 9, "ideal": 4}, 1), text="x = y;")],
     "two": lambda: [launch(*ROWS, text=TEXT), launch(*ROWS[:4], index=1, text=TEXT)],
     "many": lambda: [replace(d, hot=launch(*ROWS, text=TEXT).hot) for d in diagnoses.many(3)],
     "lazy": lambda: [replace(d, hot=launch(*ROWS, text=TEXT).hot) for d in diagnoses.many(201)],
@@ -443,6 +444,16 @@ def test_without_samples_executed_instructions_are_shares(visit: Callable[..., A
     tab = visit("unsampled")
     assert column(sass(tab), 2) == ["75.0%", "25.0%"]
     assert "which of them cost time is not known" in tab.locator("section.source").inner_text()
+
+
+@pytest_browser
+def test_a_report_that_counted_sectors_alone_lists_them(visit: Callable[..., Any]) -> None:
+    tab = visit("sectors")
+    assert column(sass(tab), 4) == ["9"]
+    assert column(sass(tab), 5) == ["5"]
+    assert column(lines(tab), 3) == ["x = y;"]
+    rows = list(csv.DictReader(io.StringIO(downloaded(tab, "sass"))))
+    assert [(row["sectors"], row["excess_sectors"], row["share_pct"]) for row in rows] == [("9", "5", "")]
 
 
 def downloaded(tab: Any, what: str) -> str:

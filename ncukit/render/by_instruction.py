@@ -87,7 +87,12 @@ def gaps(column: Sequence[int]) -> list[int]:
 
 
 def counted(view: SourceView) -> tuple[str, ...]:
-    """Return the names of the costs that the report counted."""
+    """Return the names of the costs that the report counted.
+
+    >>> from ncukit.model.source import Cost
+    >>> counted(SourceView("none", Cost(instructions=3, spills=0), (), (), ()))
+    ('instructions', 'spills')
+    """
     return tuple(name for name in COSTS if getattr(view.total, name) is not None)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
+from ncukit.diagnose.source.hot import COUNT as HOTTEST
 from ncukit.model import Diagnosis, Kernel, ReportFile
 from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
@@ -49,7 +50,7 @@ def launch_lines(
         sections.stalls(t, cells, diagnosis, verbose=verbose),
         charts.occupancy(t, cells, diagnosis, verbose=verbose),
         charts.series(t, cells, verbose=verbose),
-        source.hot_lines(t, diagnosis, verbose=verbose),
+        source.hot_lines(t, diagnosis, count=HOTTEST if verbose else source.SHOWN),
         sections.findings(t, cells, diagnosis, verbose=verbose),
     ]  # fmt: skip
     advice = advice_lines(t, of_launches(head.file_name(file), [diagnosis], beside), verbose=verbose)

@@ -17,6 +17,7 @@ from ncukit.render.line import line
 from ncukit.render.text.advice import advice_lines
 from ncukit.render.text.launch import hint, more, name, trust
 from ncukit.render.text.parts import flat, ledger, number, parted
+from ncukit.render.text.source import hot_lines
 from ncukit.render.text.terminal import Terminal, columns, pad
 from ncukit.render.text.verdict import glance, heading, lacking
 from ncukit.render.view import head, overall
@@ -70,7 +71,6 @@ def many_lines(
         *([region] if region else []),
         trust(t, facts, file, kernel, verbose=verbose, lacks=lacks),
         advice_lines(t, of_launches(head.file_name(file), diagnoses, beside), verbose=verbose),
-        advice_lines(t, of_launches(quoted(file.path), diagnoses, beside), verbose=verbose),
         _hints(t, file, longest),
     ]
     return [text for n, block in enumerate(blocks) for text in (["", *block] if n else block)]
@@ -191,6 +191,8 @@ def _longest(t: Terminal, launch: Launch) -> list[str]:
         lines += ["", *glance(t, cells, t.tree(bars(cells, found.limiter, found.evidence)))]
     some = [(number(evidence_cell(cells, e)), flat(line(e.text))) for e in found.evidence[:EVIDENCE]]
     lines += ["", *ledger(t, [("", t.tree(some))])] if some else []
+    if launch.diagnosis.hot:
+        lines += ["", *hot_lines(t, launch.diagnosis, count=1)]
     lines += lacking(t, launch.diagnosis)
     if found.experiment is not None:
         title = t.text(flat(line(found.experiment.title)))

@@ -31,7 +31,7 @@ EXTRAS = (
 Listing = Literal["source", "sass"]
 
 
-def hot_lines(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
+def hot_lines(t: Terminal, diagnosis: Diagnosis, *, count: int = SHOWN) -> list[str]:
     """Return the hottest lines with their first stall reason; nothing where nothing was counted by line."""
     found = list(diagnosis.hot)
     if not found:
@@ -42,7 +42,7 @@ def hot_lines(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     found = [one for one in found if one.unit == "sample" or one.share >= LEAST]
     if not found:
         return [*lines, f"  no line has {LEAST:g} % of them"]
-    shown = found if verbose else found[:SHOWN]
+    shown = found[:count]
     rows = t.tree(hot_table(shown, len(shown)))
     heads = [
         [
@@ -59,7 +59,7 @@ def hot_lines(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
             lines.append(t.cut(f"      {row['text']}", t.width))
         if notes := "; ".join([*_extras(one), *([row["note"]] if row["note"] else [])]):
             lines += t.wrap(t.text(notes), first="      ", indent="      ")
-    if len(shown) < len(found):
+    if SHOWN <= len(shown) < len(found):
         lines.append(f"  {len(found) - len(shown)} more (--verbose), or all: --source, --sass")
     return lines
 

@@ -85,7 +85,11 @@ def source(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def hot_table(lines: Sequence[HotLine], count: int = IN_FOLD) -> list[dict[str, Any]]:
-    """Return the hottest lines of a launch in short: place, share, first reason, text."""
+    """Return the hottest lines of a launch in short: place, share, first reason, text.
+
+    >>> hot_table([HotLine("a.cu:7", "x = y;", 9, "sample", 90.0, Cost(), "wait", 50.0)])[0]["reason"]
+    'wait 50\\u202f%'
+    """
     return [
         {
             "place": found.place,
@@ -99,7 +103,11 @@ def hot_table(lines: Sequence[HotLine], count: int = IN_FOLD) -> list[dict[str, 
 
 
 def hot_caption(lines: Sequence[HotLine]) -> str:
-    """Return what the shares of `hot_table` are shares of."""
+    """Return what the shares of `hot_table` are shares of.
+
+    >>> hot_caption(())[:21]
+    'Hot lines, by samples'
+    """
     if lines and lines[0].unit == "inst":
         return "Hot lines, by executed instructions: no samples were taken."
     return "Hot lines, by samples. The line that waits is often the victim of another."
