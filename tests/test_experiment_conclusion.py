@@ -227,3 +227,41 @@ def test_the_terminal_shows_the_conclusion_first_and_in_ascii_too() -> None:
     text = experiment_text(whole, color=False, encoding="ascii", width=120)
     assert text.isascii()
     assert text.index("lower; why is not tested") < text.index("DIAGNOSIS")
+
+
+# The decode case from traces of both modes
+
+
+def decoding(tmp_path: Path, name: str, *, between: int, kernel: int = 20_000) -> dict[str, float]:
+    """Return what a trace of eight steps of ten kernels [ns] shows, with a gap ``between`` two kernels."""
+    builder = Builder()
+    at = 0
+    for _ in range(80):
+        builder.kernel("step()", at, at + kernel, call=(LAUNCH, at - 10_000, at - 5_000))
+        at += kernel + between
+    return traced(analyse(open_trace(builder.write(tmp_path / f"{name}.sqlite"))))
+
+
+@pytest.mark.parametrize(
+    ("between", "token", "tail", "code"),
+    [
+        (500, 0.7, 0.7, "supported"),
+        (500, 1.0, 1.0, "mechanism-only"),
+        (500, 0.7, 1.0, "partly-supported"),
+        (29_000, 0.7, 0.7, "mechanism-unmoved"),
+    ],
+    ids=["supported", "gaps smaller, tokens not", "tail unchanged", "gaps persist"],
+)
+def test_each_conclusion_of_the_decode_case_comes_out_of_traces(
+    tmp_path: Path, between: int, token: float, tail: float, code: str
+) -> None:
+    eager = decoding(tmp_path, "eager", between=30_000)
+    graph = decoding(tmp_path, "graph", between=between)
+    source = "one trace of each side"
+    observed = [
+        watched(FEWER_GAPS, eager, graph, source),
+        watched(Prediction("gpu_busy_pct", "higher"), eager, graph, source),
+    ]
+    said = conclude(MODE, [decoded(TOKEN, token), decoded(TAIL, tail)], observed)
+    assert said.code == code
+    assert eager["kernel_time"] == graph["kernel_time"], "the kernels are the same"
