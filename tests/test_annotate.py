@@ -119,7 +119,7 @@ def test_without_a_listener_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_a_listener_a_phase_costs_less_than_ten_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is about 0.2 µs as decorator and 0.4 µs as context manager; the bar leaves room for a busy machine."""
+    """It is about 0.2 µs as decorator, 0.4 µs as context manager; the bar leaves room for a busy machine."""
     monkeypatch.setattr(module, "_made", None)
     phase = ncukit.annotate("quiet")(lambda: None)
     assert min(timeit.repeat(phase, number=2000, repeat=5)) / 2000 < 10e-6
