@@ -264,9 +264,6 @@ def step(batch):
         load()
         return layer(x).sum().backward()
     return ncukit.Case(run=run)
-
-def broken():
-    raise ValueError("no such layer")
 """
 
 
@@ -279,11 +276,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def counted(model: Path) -> Ops:
-    """The operators of the script, with the host as cProfile counts it; the trace is kept beside it."""
-    kept = model.with_name("kept.json.gz")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pyspy, "find", lambda environ: None)
-        return api.ops(model, kernel="step", params={"batch": 64}, calls=3, trace=kept, host=True)
+    """The operators of the script; the trace is kept beside it."""
+    return api.ops(model, kernel="step", params={"batch": 64}, calls=3, trace=model.with_name("kept.json.gz"))
 
 
 @needs_torch
@@ -304,7 +298,12 @@ def test_a_script_is_run_and_its_operators_are_those_that_torch_counts(counted: 
 
 
 @needs_torch
-def test_where_py_spy_is_missing_cprofile_counts_and_that_is_said(counted: Ops) -> None:
+def test_where_py_spy_is_missing_cprofile_counts_and_that_is_said(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspy, "find", lambda environ: None)
+    kept = model.with_name("counted.json.gz")
+    counted = api.ops(model, kernel="step", calls=3, trace=kept, host=True)
     assert counted.host is not None
     assert counted.host.source == "cProfile"
     assert {f.gap for f in counted.host.frames} == {None}
@@ -316,19 +315,19 @@ def test_where_py_spy_is_missing_cprofile_counts_and_that_is_said(counted: Ops) 
 def test_py_spy_samples_the_region(model: Path) -> None:
     if pyspy.find(os.environ) is None:
         pytest.skip("py-spy is not installed (pip install ncukit[host])")
-    found = api.ops(model, kernel="step", trace=model.with_name("spied.json.gz"), host=True)
+    found = api.ops(model, kernel="step", calls=60, trace=model.with_name("spied.json.gz"), host=True)
     assert found.host is not None
     if found.host.source == "cProfile":
         pytest.skip(next(note for note in found.notes if "py-spy" in note))
     names = {f.name for f in found.host.frames}
     assert any(name.startswith("load") and "model.py" in name for name in names)
     assert not any("ncukit_region" in name for name in names)
-    assert found.host.span > 300_000_000  # ns: samples need a region of some length
+    assert found.checks == ()  # torch's own sums take it too long for a run that is sampled
 
 
-@needs_torch
-def test_a_script_that_fails_ends_with_3_and_its_own_words(model: Path, ncukit: Cli) -> None:
-    done = ncukit("ops", model, "--kernel", "broken", "-q")
+def test_a_script_that_fails_ends_with_3_and_its_own_words(ncukit: Cli, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text('def step():\n    raise ValueError("no such layer")\n')
+    done = ncukit("ops", "broken.py", "--kernel", "step", "-q")
     assert done.code == 3
     assert "ValueError: no such layer" in done.err
 

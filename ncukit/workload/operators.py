@@ -32,8 +32,12 @@ def calls_of(asked: int, last: float, least: float) -> int:
     return max(1, min(wanted, int(LONGEST / last)))
 
 
-def record(run: Callable[[], Any], calls: int, wait: Callable[[], None], target: Path) -> dict[str, Any]:
-    """Run the region ``calls`` times under torch's profiler, write its trace, return what torch adds up.
+def record(
+    run: Callable[[], Any], calls: int, wait: Callable[[], None], target: Path, *, totals: bool = True
+) -> dict[str, Any]:
+    """Run the region ``calls`` times under torch's profiler and write its trace.
+
+    Returns torch's version and, with ``totals``, what torch itself adds up: slow for a long trace.
 
     Raises:
         UsageError: the script does not use torch.
@@ -52,7 +56,7 @@ def record(run: Callable[[], Any], calls: int, wait: Callable[[], None], target:
     with profiler.profile(activities=kinds, record_shapes=True, profile_memory=True) as found:
         ncukit_region(run, calls, wait)
     found.export_chrome_trace(str(target))
-    return {"torch": str(torch.__version__), "hip": getattr(torch.version, "hip", None), **_totals(found)}
+    return {"torch": str(torch.__version__), **(_totals(found) if totals else {})}
 
 
 def ncukit_region(run: Callable[[], Any], calls: int, wait: Callable[[], None]) -> None:

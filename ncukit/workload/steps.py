@@ -106,7 +106,7 @@ def operators(options: argparse.Namespace, result: dict[str, Any]) -> int:
         recorder.count(case.run, calls, wait, options.cprofile)
     else:
         with Watch(watch.device.facts.uuid if watch.device is not None and options.watch else None) as seen:
-            result |= recorder.record(case.run, calls, wait, options.trace)
+            result |= recorder.record(case.run, calls, wait, options.trace, totals=not options.watch)
         result["utilisation"] = seen.as_dict()
     result["closed"] = True
     return 0
