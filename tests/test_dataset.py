@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.dataset
@@ -68,6 +69,22 @@ def fleet(tmp_path: Path) -> Path:
     return tmp_path / "fleet"
 
 
+@pytest.fixture
+def processes() -> None:
+    """Let builds start the processes that they start for users."""
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do the work of builds here, unless a test asks for `processes`: starting one takes longer than it."""
+
+    def run(work: Callable[[Any], Any], tasks: Any, count: int, lost: Any) -> Iterator[Any]:
+        return map(work, sorted(tasks, key=lambda task: -task.size))
+
+    if "processes" not in request.fixturenames:
+        monkeypatch.setattr(build, "local", SimpleNamespace(run=run))
+
+
 def make(runs: Path, fleet: Path, **options: Any) -> build.Built:
     return build_dataset(runs, fleet, **{"workers": 1, **options})
 
@@ -98,6 +115,7 @@ def test_the_schema_holds_every_metric_even_where_no_report_has_it(runs: Path, f
     assert str(table.schema.field("occupancy_limiter").type) == "string"
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_row_says_what_was_launched_where(runs: Path, fleet: Path) -> None:
     make([str(runs / "deep" / "b.ncu-rep")], fleet)  # type: ignore[arg-type]
     gemm, copy = rows(fleet)
@@ -343,6 +361,7 @@ def test_a_state_that_cannot_be_read_stops_before_anything_is_removed(runs: Path
 # Processes
 
 
+@pytest.mark.usefixtures("processes")
 def test_two_workers_write_what_one_does(runs: Path, tmp_path: Path) -> None:
     make(runs, tmp_path / "one")
     make(runs, tmp_path / "two", workers=2)
@@ -415,6 +434,7 @@ def children() -> set[int]:
     return {process for process in started if "spawn_main" in Path(f"/proc/{process}/cmdline").read_text()}
 
 
+@pytest.mark.usefixtures("processes")
 def test_killed_workers_cost_the_reports_they_read_and_the_next_build_reads_them(
     runs: Path, fleet: Path
 ) -> None:
@@ -466,6 +486,7 @@ def test_two_builds_at_once_do_not_mix(runs: Path, fleet: Path) -> None:
 
 
 @pytest.mark.skipif(not reports(), reason=no_shared())
+@pytest.mark.usefixtures("processes")
 def test_the_real_reports_twice_the_second_time_none_is_read(shared: Path, fleet: Path) -> None:
     everything = [shared / "reports" / name for name in ("ncu", "ncu-more", "broken")]
     first = build_dataset(everything, fleet)
@@ -661,12 +682,21 @@ def test_progress_is_shown_on_a_terminal_only(runs: Path, fleet: Path) -> None:
 
     argv = [sys.executable, "-m", "ncukit", "dataset", "build", str(runs), "-o", str(fleet), "-w", "1"]
     master, slave = pty.openpty()
-    done = subprocess.run(argv, stderr=slave, stdout=subprocess.PIPE, check=True, cwd=CHECKOUT)
+    process = subprocess.Popen(argv, stderr=slave, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT)
     os.close(slave)
-    shown = os.read(master, 100_000).decode()
+    shown = "".join(iter(lambda: terminal_text(master), ""))
+    out, _ = process.communicate()
     os.close(master)
     assert "3/3" in shown
-    assert done.stdout.decode().startswith(str(fleet))
+    assert (process.returncode, out.startswith(str(fleet))) == (0, True)
+
+
+def terminal_text(master: int) -> str:
+    """Return what a program wrote to a terminal meanwhile; nothing once it ended."""
+    try:
+        return os.read(master, 1 << 16).decode(errors="replace")
+    except OSError:  # so Linux says that nobody can write any more
+        return ""
 
 
 def test_an_answer_as_table_csv_and_json(run: Run, runs: Path, fleet: Path) -> None:
