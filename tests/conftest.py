@@ -49,7 +49,7 @@ def follows_its_schema(text: str) -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    from ncukit.render.schemas import text as schema_text
+    from ncukit.schemas import text as schema_text
 
     data = json.loads(text)
     fault = best_match(Draft202012Validator(json.loads(schema_text(data["schema"]))).iter_errors(data))

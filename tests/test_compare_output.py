@@ -26,7 +26,7 @@ from ncukit.render.compare.markdown import markdown_text
 from ncukit.render.compare.page import DETAILED, page_view
 from ncukit.render.compare.text import comparison_text
 from ncukit.render.notebook import comparison_html, kernel_html, roofline_html
-from ncukit.render.schemas import text as schema_text
+from ncukit.schemas import text as schema_text
 from tests.compared import A100, H100, SPILL, SPILLED, compared, launch, unknown
 from tests.diagnoses import HOSTILE, transpose
 from tests.test_html import Page

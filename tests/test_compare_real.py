@@ -23,7 +23,7 @@ from ncukit.render.compare.markdown import markdown_text
 from ncukit.render.compare.page import page_view
 from ncukit.render.compare.text import comparison_text as terminal
 from ncukit.render.html import page
-from ncukit.render.schemas import text as schema_text
+from ncukit.schemas import text as schema_text
 from tests.conftest import reports
 from tests.test_html import Page
 

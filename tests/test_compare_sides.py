@@ -20,7 +20,7 @@ from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNot
 from ncukit.model.comparison import Recorded
 from ncukit.model.run import Run, Timing
 from ncukit.read.session import option, recorded
-from ncukit.render.schemas import text as schema_text
+from ncukit.schemas import text as schema_text
 from tests.compared import launch
 from tests.conftest import each_report
 

@@ -14,7 +14,7 @@ from ncukit.api import read_experiment
 from ncukit.collect.experiment.bench import orders
 from ncukit.collect.experiment.options import ExperimentOptions, control_of, goal, prediction
 from ncukit.errors import ReportError, UsageError
-from ncukit.render.schemas import text as schema_text
+from ncukit.schemas import text as schema_text
 from tests.runs import Lab, Outcome, gemm, with_driver
 
 SCRIPT = """

@@ -80,7 +80,7 @@ def test_the_wheel_holds_what_is_no_python(wheel: Path) -> None:
         "ncukit/py.typed",
         "ncukit/templates/base.html",
         "ncukit/catalog/data/memory.json",
-        "ncukit/render/schemas/kernel-1.json",
+        "ncukit/schemas/kernel-1.json",
         "ncukit/tools/failures.toml",
         "ncukit/read/details_names.json",
         "ncukit/reports/samples/gemm-tensor.ncu-rep",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ncukit import advise
-from ncukit.render.schemas import text as schema_text
+from ncukit.schemas import text as schema_text
 from tests.conftest import follows_its_schema
 from tests.fakes import driver
 from tests.fakes.scenarios import NCU

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ncukit import models
-from ncukit.render.schemas import text as schema_text
+from ncukit.schemas import text as schema_text
 from tests.runs import WORKLOAD, Lab, Outcome, gemm, with_driver
 
 MODEL = models.gemm(64, 32, 128, "fp32")

@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 from ncukit import cli, demo_reports
 from ncukit.catalog.skus import find_sku
 from ncukit.cli.model_options import SHARED
-from ncukit.render.schemas import text as schema_text
 from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make, parameters
+from ncukit.schemas import text as schema_text
 from tests.conftest import reports
 
 SAMPLES = {path.stem: path for path in demo_reports()}

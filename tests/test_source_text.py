@@ -17,8 +17,8 @@ from ncukit import cli
 from ncukit.diagnose import diagnose
 from ncukit.diagnose.source import hot, source_view
 from ncukit.render.markdown import report_markdown
-from ncukit.render.schemas import text as schema
 from ncukit.render.text import listing_text, show_text
+from ncukit.schemas import text as schema
 from tests.builders import code, kernel, raw_kernel
 from tests.diagnoses import FILE, HOSTILE
 

@@ -397,7 +397,7 @@ def test_one_trace_goes_with_every_report(run: Run, tmp_path: Path) -> None:
 def test_the_json_of_show_has_the_region_and_the_traced_kernel(run: Run, tmp_path: Path) -> None:
     from jsonschema import Draft202012Validator
 
-    from ncukit.render.schemas import text as schema_text
+    from ncukit.schemas import text as schema_text
 
     (trace,) = demo_traces()
     data = json.loads(run("show", SAMPLE, "--json", "--timeline", trace, "--range", "step").stdout)

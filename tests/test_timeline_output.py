@@ -24,13 +24,13 @@ from ncukit.model import Kernel
 from ncukit.read.nsys import open_trace
 from ncukit.render import html
 from ncukit.render.cells import Tips
-from ncukit.render.schemas import text as schema_text
 from ncukit.render.timeline.html import write_timeline
 from ncukit.render.timeline.json import timeline_data
 from ncukit.render.timeline.section import timeline_section
 from ncukit.render.timeline.strip import ITEMS, strip
 from ncukit.render.timeline.text import timeline_text
 from ncukit.render.timeline.trace import events, write_trace
+from ncukit.schemas import text as schema_text
 from tests.builders import kernel, raw_kernel
 from tests.nsys_builder import COPY_ASYNC, LAUNCH, Builder
 

@@ -25,7 +25,7 @@ def schema(
     ncukit schema
     ncukit schema ncukit.kernel/1
     """
-    from ncukit.render.schemas import names, text
+    from ncukit.schemas import names, text
 
     known = names()
     if name is None:
