@@ -8,15 +8,17 @@ from pathlib import Path
 
 from ncukit import api
 from ncukit.render import html
+from ncukit.render.markdown import report_markdown
 from ncukit.render.view import page_view
 from tests.conftest import each_report
 from tests.test_html import Page
+from tests.test_markdown import cells, tables
 
 FIGURE = 15_000
 
 
 @each_report()
-def test_a_real_report_is_a_sound_page(report: Path) -> None:
+def test_a_real_report_is_a_sound_page_and_sound_markdown(report: Path) -> None:
     source = api.read(report)
     found = list(source.diagnoses())
     view = page_view(
@@ -38,3 +40,7 @@ def test_a_real_report_is_a_sound_page(report: Path) -> None:
     if failed:
         assert "failed" in "".join(page.text)
     assert str(report.parent) not in text
+    markdown = report_markdown(source.file(len(found)), found)
+    assert len(markdown) < 65_536  # the most that GitHub takes
+    for table in tables(markdown):
+        assert {len(cells(row)) for row in table} == {len(cells(table[0]))}, table[0]
