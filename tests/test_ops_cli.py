@@ -25,7 +25,7 @@ from ncukit.errors import ReportError, ToolError, UsageError
 from ncukit.model.ops import Ops, Stay
 from ncukit.read.host_samples import read_counts, read_pyspy
 from ncukit.render.ops.json import ops_data
-from ncukit.render.schemas import text as schema_text
+from ncukit.schemas import text as schema_text
 from ncukit.tools import pyspy
 from ncukit.tools.run import Completed
 from tests.conftest import no_shared, shared_folder
@@ -277,7 +277,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def counted(model: Path) -> Ops:
     """The operators of the script; the trace is kept beside it."""
-    return api.ops(model, kernel="step", params={"batch": 64}, calls=3, trace=model.with_name("kept.json.gz"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NCCL_ALGO", "Ring")
+        return api.ops(
+            model, kernel="step", params={"batch": 64}, calls=3, trace=model.with_name("kept.json.gz")
+        )
 
 
 @needs_torch
@@ -293,7 +297,8 @@ def test_a_script_is_run_and_its_operators_are_those_that_torch_counts(counted: 
     assert counted.recorded["memory"]
     assert counted.memory[0].device == -1
     kept = model.with_name("kept.json.gz")
-    assert b"traceEvents" in gzip.decompress(kept.read_bytes())
+    assert json.loads(gzip.decompress(kept.read_bytes()))["nccl_environment"] == {"NCCL_ALGO": "Ring"}
+    assert "NCCL was set by NCCL_ALGO=Ring" in counted.notes
     valid(json.dumps(ops_data(counted)), "ncukit.ops/1")
 
 
@@ -395,14 +400,19 @@ def test_the_trace_is_kept_beside_the_page_and_the_command_is_whole(
 
 
 def test_without_a_page_the_trace_goes_to_reports(
-    on_a_gpu: list[dict[str, Any]], model: Path, ncukit: Cli, tmp_path: Path
+    on_a_gpu: list[dict[str, Any]],
+    model: Path,
+    ncukit: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("RANK", "3")
     for _ in range(2):
         shown = ncukit("ops", model, "-k", "step", "-q").out
     kept = sorted((tmp_path / "reports").iterdir())
     assert len(kept) == 2
     assert kept[1].name in shown or kept[0].name in shown
-    assert all(path.name.startswith("step-ops-") and path.name.endswith(".json.gz") for path in kept)
+    assert all(path.name.startswith("step-ops-rank3-") and path.name.endswith(".json.gz") for path in kept)
 
 
 # ---- samples of the host -----------------------------------------------------------------------------

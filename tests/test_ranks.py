@@ -302,6 +302,16 @@ def test_a_file_that_is_no_log_of_nccl_is_refused(tmp_path: Path) -> None:
         read_nccl_log(tmp_path / "none.txt")
 
 
+def test_settings_that_a_run_kept_in_its_trace_are_those_of_its_environment(judged: Judged) -> None:
+    builders = [rank(0, latest=400), rank(1, latest=400)]
+    for b in builders:
+        b.head["nccl_environment"] = {"NCCL_IB_DISABLE": "1"}
+    found = judged(builders)
+    (said,) = (s for s in found.settings if s.name == "NCCL_IB_DISABLE")
+    assert (said.value, said.source) == ("1", "environment")
+    assert "InfiniBand" in said.note
+
+
 def test_the_log_is_part_of_what_the_ranks_say(tmp_path: Path) -> None:
     (path := tmp_path / "nccl.txt").write_text(LOG)
     rank(0).write(tmp_path / "rank0.json")

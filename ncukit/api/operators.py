@@ -168,10 +168,11 @@ def _host(read: TorchTrace, made: Recorded) -> Any:
 
 
 def new_trace(name: str) -> Path:
-    """Return a file of its own in ``reports`` for the trace of ``name``."""
+    """Return a file of its own in ``reports`` for the trace of ``name``, with the rank of this process."""
     from ncukit.collect.directory import slug
 
-    stem = f"{slug(name)}-ops-{strftime('%Y%m%dT%H%M%SZ', gmtime())}"
+    rank = f"-rank{own}" if (own := os.environ.get("RANK", "")).isdigit() else ""
+    stem = f"{slug(name)}-ops{rank}-{strftime('%Y%m%dT%H%M%SZ', gmtime())}"
     found, n = Path("reports") / f"{stem}.json.gz", 1
     while found.exists():
         n += 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ LONGEST = 5.0
 """[s] The region is called less often where it would take longer than this."""
 MOST = 1000
 """Calls of a region that is to last a given time."""
+NCCL = "nccl_environment"
+"""Key of a trace under which the program's variables of NCCL stand."""
 _OWN = ("cpu_time_total", "self_cpu_time_total")
 _DEVICE = (("device_time_total", "self_device_time_total"), ("cuda_time_total", "self_cuda_time_total"))
 """What torch calls the time of a device: since 2.4, and before."""
@@ -54,9 +57,19 @@ def record(
     if torch.cuda.is_available():
         kinds.append(profiler.ProfilerActivity.CUDA)
     with profiler.profile(activities=kinds, record_shapes=True, profile_memory=True) as found:
+        found.add_metadata_json(NCCL, json.dumps(nccl_environment(os.environ)))
         ncukit_region(run, calls, wait)
     found.export_chrome_trace(str(target))
     return {"torch": str(torch.__version__), **(_totals(found) if totals else {})}
+
+
+def nccl_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that set NCCL.
+
+    >>> nccl_environment({"NCCL_ALGO": "Ring", "PATH": "/bin"})
+    {'NCCL_ALGO': 'Ring'}
+    """
+    return {name: value for name, value in sorted(environ.items()) if name.startswith("NCCL_")}
 
 
 def ncukit_region(run: Callable[[], Any], calls: int, wait: Callable[[], None]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ncukit.diagnose.ops.collectives import Instance, Piece, clocks, is_collective, pieces
 from ncukit.diagnose.timeline.intervals import Times, nothing, span, union
@@ -24,9 +24,7 @@ from ncukit.model.ranks import (
     RankTime,
     Setting,
 )
-
-if TYPE_CHECKING:
-    pass
+from ncukit.read.nccl_log import setting
 
 CAUSES: tuple[Cause, ...] = ("compute", "copy", "host")
 SURE = 2
@@ -232,8 +230,12 @@ def _kinds(
 
 def _said(traced: Sequence[Traced], log: NcclLog | None) -> tuple[int | None, tuple[Setting, ...]]:
     """Return the number of ranks of the program and the settings, as traces and log say them."""
-    size, settings = None, []
+    size: int | None = None
+    settings: list[Setting] = []
     for one in traced:
+        set_by = one.trace.head.get("nccl_environment")
+        if isinstance(set_by, dict):
+            settings += [setting(str(name), str(value), "environment") for name, value in set_by.items()]
         said = one.trace.head.get("distributedInfo")
         if not isinstance(said, dict):
             continue
