@@ -185,7 +185,7 @@ function build(section, n) {
 
   const sass = {
     weight: raw.weight, files: s.files, w: weight, share: share(weight), costs: R, total: N, noun: 'instruction', label: hex,
-    find: i => `${R.sass[i]} ${place(i)} ${hex(i)}`.toLowerCase(), html: i => esc(R.sass[i]) || '<span class="muted">text not in the report</span>',
+    find: i => `${R.sass[i]} ${place(i)} ${hex(i)}`.toLowerCase(), html: i => esc(R.sass[i]) || '<span class="lost">text not in the report</span>',
     reason: summary(s.stalls), bar: barOf(s.stalls, weight), gap: () => false, tail: lined ? i => (R.file[i] === null ? '' : several ? fit(s.files[R.file[i]].name, R.line[i]) : R.line[i]) : null,
     groups: s.functions.map(f => ({ name: s.functions.length > 1 ? f.name : '', note: plural(f.last - f.first + 1, 'instruction'), items: Array.from({ length: f.last - f.first + 1 }, (_, k) => f.first + k) })),
   };
@@ -210,7 +210,7 @@ function build(section, n) {
   const lines = {
     weight: raw.weight, files: s.files, w: L.w, share: lineShare, costs: L.costs, total: L.rows.filter(r => r.length).length, noun: 'line', around: true, groups: files, tail: null,
     label: (i, flat) => (several && flat ? fit(s.files[L.file[i]].name, L.number[i]) : L.number[i]), find: i => `${L.text[i] || ''} ${where(i)}`.toLowerCase(),
-    html: i => (L.text[i] !== null ? esc(L.text[i]) : `<span class="muted">${L.rows[i].length ? `source not found; hottest: ${esc(R.sass[hottest(L.rows[i])])}` : ''}</span>`),
+    html: i => (L.text[i] !== null ? esc(L.text[i]) : `<span class="lost">${L.rows[i].length ? `source not found; hottest: ${esc(R.sass[hottest(L.rows[i])])}` : ''}</span>`),
     reason: summary(L.stalls), bar: barOf(L.stalls, L.w.map(x => x || 0)),
     gap: (a, b) => a >= 0 && b >= 0 && L.number[b] !== L.number[a] + 1,
   };

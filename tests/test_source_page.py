@@ -22,8 +22,8 @@ from ncukit.model import Diagnosis, Finding
 from ncukit.render import html
 from ncukit.render.by_instruction import gaps, plain, runs
 from ncukit.render.json import kernel_text, report_text
-from ncukit.render.schemas import text as schema
 from ncukit.render.view import page_view
+from ncukit.schemas import text as schema
 from tests import diagnoses
 from tests.builders import code, kernel, raw_kernel
 from tests.diagnoses import FILE, HOSTILE
@@ -198,6 +198,7 @@ PAGES: dict[str, Callable[[], list[Diagnosis]]] = {
     "found": lambda: [
         replace(launch(*ROWS, text=TEXT), findings=(Finding("x", "memory", "Slow", "high", source="a.cu:7"),))
     ],
+    "lost": lambda: [launch(*ROWS)],
     "bare": lambda: [launch(*(row[:2] for row in ROWS))],
     "unsampled": lambda: [launch(("NOP", {"inst": 3}), ("EXIT", {"inst": 1}))],
     "sectors": lambda: [launch(("LDG.E R2, [R4.64]", {"sectors": 9, "ideal": 4}, 1), text="x = y;")],
@@ -378,9 +379,10 @@ def test_the_page_never_scrolls_sideways(visit: Callable[..., Any], name: str) -
 
 @pytest_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read_in_both_themes(visit: Callable[..., Any], scheme: str) -> None:
-    tab = visit("small", scheme=scheme)
-    lines(tab).locator("tr.r", has_text="statement(8)").click()
+@pytest.mark.parametrize("name", ["small", "lost"])
+def test_every_text_can_be_read_in_both_themes(visit: Callable[..., Any], name: str, scheme: str) -> None:
+    tab = visit(name, scheme=scheme)
+    lines(tab).locator("tr.r", has_text="8").first.click()
     ratios = tab.evaluate(
         """() => {
         const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(x => x / 255)
@@ -388,7 +390,7 @@ def test_every_text_can_be_read_in_both_themes(visit: Callable[..., Any], scheme
           return 0.2126 * r + 0.7152 * g + 0.0722 * b };
         const ground = e => { for (; e; e = e.parentElement) {
           const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c } };
-        return [...document.querySelectorAll('section.source .code td, section.source .picked, .code th')]
+        return [...document.querySelectorAll('.code td, .code td .lost, .code th, .picked')]
           .filter(e => e.textContent.trim())
           .map(e => [light(getComputedStyle(e).color), light(ground(e))].sort((a, b) => b - a))
           .map(([a, b]) => (a + 0.05) / (b + 0.05)); }"""
