@@ -20,15 +20,8 @@ from ncukit.read.torch_events import FIELDS, Maker, Table
 _HEAD = (
     *("schemaVersion", "distributedInfo", "deviceProperties", "host_name", "traceName", "trace_id"),
     *("cupti_version", "cuda_runtime_version", "cuda_driver_version", "baseTimeNanoseconds"),
-    *(
-        "with_stack",
-        "with_flops",
-        "with_modules",
-        "profile_memory",
-        "record_shapes",
-        "pytorch_version",
-        "nccl_environment",
-    ),
+    *("with_stack", "with_flops", "with_modules", "profile_memory", "record_shapes"),
+    *("pytorch_version", "nccl_environment"),
 )
 
 
