@@ -25,14 +25,14 @@ from ncukit.model.raw import Code
 from ncukit.model.run import Run, StepRecord
 from ncukit.model.timeline import KernelTime, Match, Spread, Timeline
 from ncukit.read.nsys import open_trace
-from ncukit.render import schemas
 from ncukit.render.advice import advice_data
 from ncukit.render.text.advice import advice_text
+from ncukit.schemas import text as schema_text
 from tests.builders import kernel
 from tests.diagnoses import failed, undetermined
 from tests.nsys_builder import Builder
 
-SCHEMA = Draft202012Validator(json.loads(schemas.text("ncukit.advice/1")))
+SCHEMA = Draft202012Validator(json.loads(schema_text("ncukit.advice/1")))
 EXPERIMENT = Experiment("Use wider loads", "change", "Loads are narrow", "expect", "watch", "disproved")
 LAUNCH = "cudaLaunchKernel_v7000"
 

@@ -15,12 +15,12 @@ from ncukit import cli, demo_reports, diagnose, read
 from ncukit.errors import ReportError, UsageError
 from ncukit.model import Diagnosis
 from ncukit.model.probe import Probed
-from ncukit.render import schemas
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.probe import write_probe
 from ncukit.render.text.parts import flat
 from ncukit.render.view.roofs import section
 from ncukit.roofline.measured import read_measured
+from ncukit.schemas import text as schema_text
 
 SAMPLE = next(path for path in demo_reports() if path.stem == "copy-dram")
 
@@ -149,7 +149,7 @@ def test_show_and_report_draw_them(ncukit: Any, copy: Diagnosis, tmp_path: Path)
     assert "measured DRAM" in (tmp_path / "page.html").read_text(encoding="utf-8")
     _, out, _ = ncukit("show", SAMPLE, "--json", "--measured-ceilings", file)
     data = json.loads(out)
-    Draft202012Validator(json.loads(schemas.text("ncukit.kernel/1"))).validate(data)
+    Draft202012Validator(json.loads(schema_text("ncukit.kernel/1"))).validate(data)
     assert data["kernels"][0]["roofline"]["measured"][0]["value"] == 3e11
 
 

@@ -17,11 +17,11 @@ from ncukit import mfu as utilisation
 from ncukit.catalog import load
 from ncukit.catalog.skus import find_sku, skus
 from ncukit.errors import UsageError
-from ncukit.render import schemas
 from ncukit.render.mfu import mfu_text
 from ncukit.roofline.mfu import Attention
+from ncukit.schemas import text as schema_text
 
-SCHEMA = Draft202012Validator(json.loads(schemas.text("ncukit.mfu/1")))
+SCHEMA = Draft202012Validator(json.loads(schema_text("ncukit.mfu/1")))
 WORDS = ["--params", "8e9", "--tokens-per-second", "64000", "--gpus", "8"]
 
 
@@ -99,6 +99,21 @@ def test_what_is_not_exactly_a_known_product_is_unknown(name: str, why: str, can
     assert found.sku is None
     assert why in found.reason
     assert [sku.id for sku in found.candidates] == candidates
+
+
+@pytest.mark.parametrize(("name", "percent"), [("a100", 30.77), ("A100 SXM", 30.77), ("h100", None)])
+def test_a_name_of_several_products_has_a_peak_only_where_they_agree(
+    name: str, percent: float | None
+) -> None:
+    found = utilisation(1e9, 16_000, name)
+    assert found.percent == (None if percent is None else pytest.approx(percent, abs=0.01))
+    if percent is not None:
+        assert "the same for a100-sxm-40gb, a100-sxm-80gb" in found.peak.source
+
+
+def test_a_part_that_is_named_after_a_product_is_not_taken_for_it() -> None:
+    """A custom A100 with more SMs: its name begins alike."""
+    assert utilisation(1e9, 16_000, "NVIDIA A100-SXM4-64GB").percent is None
 
 
 def test_an_unknown_gpu_gives_the_rate_and_the_candidates_but_no_share(ncukit: Any) -> None:

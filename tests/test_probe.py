@@ -23,14 +23,14 @@ from ncukit.collect.probes.device import device
 from ncukit.collect.probes.dtype import dtype
 from ncukit.errors import NcukitError, UsageError
 from ncukit.model.probe import Probed
-from ncukit.render import schemas
 from ncukit.render.probe import probe_json, probe_text
+from ncukit.schemas import text as schema_text
 from ncukit.tools.cuda import Driver, Gpu
 from ncukit.tools.smi import Slice, Smi, SmiGpu, parse, smi
 from ncukit.workload.probes import allocator, ceilings, graph_breaks
 from ncukit.workload.probes.allocator import Boundary, boundary, judge
 
-SCHEMA = Draft202012Validator(json.loads(schemas.text("ncukit.probe/1")))
+SCHEMA = Draft202012Validator(json.loads(schema_text("ncukit.probe/1")))
 torch_only = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 H100 = Gpu(0, "NVIDIA H100 80GB HBM3", (9, 0), 132, 80 << 30, "GPU-aa")

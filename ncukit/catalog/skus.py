@@ -47,6 +47,8 @@ class Lookup:
     sku: Sku | None
     reason: str = ""
     candidates: tuple[Sku, ...] = ()
+    ambiguous: bool = False
+    """The name is the beginning of several ids, and of nothing else: one of ``candidates`` is meant."""
 
 
 @functools.cache
@@ -76,8 +78,9 @@ def find_sku(name: str) -> Lookup:
     for sku in skus():
         if wanted in (sku.id, *map(_slug, sku.reported)):
             return Lookup(name, sku)
-    if len(near) > 1:
-        return Lookup(name, None, f"{name} may mean {len(near)} products", near)
+    meant = tuple(sku for sku in skus() if set(wanted.split("-")) <= set(sku.id.split("-")))
+    if meant:
+        return Lookup(name, None, f"{name} may mean {len(meant)} products", meant, ambiguous=True)
     return Lookup(name, None, f"no data sheet of a product that is called {name} is known", near)
 
 
