@@ -11,10 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
+from ncukit import schemas
 from ncukit.diagnose import diagnose
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Place, Value, Verdict
 from ncukit.model.recorded import Recorded
-from ncukit.render import schemas
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.charts import charts_data
 from ncukit.render.json import kernel_text, report_text
