@@ -92,7 +92,7 @@ def axis_end(peak: float, unit: str) -> float:
     """Return where the axis of a chart ends: 100 for percentages that allow it, else the next round number.
 
     >>> axis_end(61.0, "%"), axis_end(4.2, "inst/cycle"), axis_end(7.3, "%")
-    (100.0, 5.0, 10.0)
+    (100.0, 5.0, 8.0)
     """
     if unit == "%" and 50 <= peak <= 100:
         return 100.0
