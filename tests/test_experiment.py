@@ -389,6 +389,8 @@ def test_the_profiled_pair_comes_last_and_says_what_moved(lab: Lab, stands: Path
     assert duration["baseline"] == duration["variant"] == pytest.approx(120e-6)
     assert data["conclusion"]["code"] == "mechanism-unmoved"
     assert "for each call of ncukit" in time["source"]
+    assert "the variant" in data["profiled"]["summary"]
+    assert "faster" not in data["profiled"]["summary"]
     assert data["repetitions"][0]["reported"]["timer"] == "cuda-events"
     assert [line[0] for line in lab.calls("ncu") + lab.calls("nsys")] == ["ncu", "ncu", "nsys", "nsys"]
 

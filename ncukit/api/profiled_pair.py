@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ncukit.collect.experiment.bench import Sides
     from ncukit.collect.experiment.options import ExperimentOptions
     from ncukit.collect.session import Listener
+    from ncukit.model.comparison import Comparison
 
 
 def profile_pair(
@@ -70,8 +71,16 @@ def _observed(
             found.append(Observed(one.metric, one.direction, "unknown", source=why))
         else:
             found.append(counted(one, comparison))
-    pairs = () if comparison is None else comparison.pairs
-    return (pairs[0].summary.claim if len(pairs) == 1 else ""), tuple(found)
+    return _limits(comparison), tuple(found)
+
+
+def _limits(comparison: Comparison | None) -> str:
+    """Return what limits each side; which of them is faster is for the repetitions to say."""
+    if comparison is None or len(comparison.pairs) != 1:
+        return ""
+    verdicts = [side.diagnosis.verdict for side in (comparison.pairs[0].base, comparison.pairs[0].other)]
+    words = [f"{v.cls} ({v.limiter})" if v.limiter else v.cls for v in verdicts]
+    return f"The baseline is {words[0]}, the variant {words[1]}."
 
 
 def _traced(folder: Path, range: str | None) -> tuple[Mapping[str, float], str]:

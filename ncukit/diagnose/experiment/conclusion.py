@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ncukit.diagnose.experiment.effect import FEWEST
 from ncukit.model.experiment import (
     Code,
     Conclusion,
@@ -107,7 +108,7 @@ def _claim(code: Code, goal: Effect, observed: Sequence[Observed], others: Seque
         return f"Not supported: {moved} moved as predicted, but no difference of {name} is shown."
     if code == "mechanism-unmoved":
         words = " and ".join(
-            f"{one.metric} {'moved the other way' if one.moved == 'opposite' else 'persists'}"
+            f"{one.metric} {'moved the other way' if one.moved == 'opposite' else 'did not move'}"
             for one in still
         )
         if goal.outcome == "better":
@@ -136,9 +137,10 @@ def _text(control: Control, goal: Effect, observed: Sequence[Observed], others: 
         where = "Under the recorded conditions, and only if they hold,"
         return f"{where} {goal.metric} would be {percent(goal)} if {change}{others_words}.{end}"
     span = f" from {_change(goal.low)} to {_change(goal.high)}" if goal.high < float("inf") else ""
-    ran = f"{goal.baseline.n} repetition{'s' * (goal.baseline.n > 1)} of each side"
+    n = goal.baseline.n
+    ran = f"{n} repetitions of each side show" if n > 1 else "one repetition of each side shows"
     return (
-        f"If {change}, {goal.metric} might change by anything{span}: {ran} show no difference{others_words}. "
+        f"If {change}, {goal.metric} might change by anything{span}: {ran} no difference{others_words}. "
         f"{_more(goal)}.{end}"
     )
 
@@ -149,12 +151,14 @@ def _change(ratio: float) -> str:
 
 def _more(goal: Effect) -> str:
     seen = f"a difference like the observed {100 * (goal.ratio - 1):+.2g} %"
+    if goal.detectable is None:
+        return f"At least {FEWEST} repetitions of each side are needed to show any difference"
     if goal.needed is None:
         return f"No number of repetitions within reason would show {seen}"
-    text = f"About {goal.needed:,} repetitions of each side would be needed to show {seen}"
-    if goal.detectable is not None:
-        text += f"; these show {goal.detectable:.2g} % or more in four of five cases"
-    return text
+    return (
+        f"About {goal.needed:,} repetitions of each side would be needed to show {seen}; "
+        f"these show {goal.detectable:.2g} % or more in four of five cases"
+    )
 
 
 def _cautions(

@@ -43,11 +43,10 @@ def _effects(t: Terminal, record: ExperimentRecord, view: dict[str, Any]) -> lis
         rows.append([e["metric"], a["median"], b["median"], e["change"], e["interval"], e["outcome"]])
         rows.append(["  spread (IQR)", a["relative"], b["relative"], "", "", ""])
     lines = [*t.wrap(f"REPETITIONS  {sentence(record)}", indent="  "), *columns(rows, "<>>>><")]
-    lines += [
-        f"  {e['metric']}: {e['needed']} would show this difference; these show {e['detectable']} or more"
-        for e in view["effects"]
-        if e["needed"]
-    ]
+    for e in (e for e in view["effects"] if e["needed"]):
+        shows = f"; these show {e['detectable']} or more" if e["detectable"] else ""
+        text = f"{e['metric']}: {e['needed']} would show a difference like the observed one{shows}"
+        lines += t.wrap(text, first="  ", indent="  ")
     if view["apart"]:
         words = "; ".join(f"{row['name']} {' and '.join(row['cells'])}" for row in view["apart"])
         lines += t.wrap(f"apart (medians of both sides): {words}", first="  ", indent="  ")

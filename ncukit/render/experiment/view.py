@@ -135,10 +135,12 @@ def _effect(record: ExperimentRecord, goal: Goal) -> dict[str, Any]:
         "outcome": OUTCOMES[found.outcome],
         "status": {"better": "ok", "worse": "bad", "not-shown": "no"}[found.outcome],
         "change": change(found.ratio),
-        "interval": f"{change(found.low)} to {change(found.high)}",
+        "interval": f"{change(found.low)} to {change(found.high)}"
+        if math.isfinite(found.high)
+        else "unknown",
         "confidence": f"{100 * found.confidence:.0f}{numbers.NARROW}%",
         "needed": "" if known else _needed(found),
-        "detectable": "unknown" if found.detectable is None else f"{found.detectable:.2g}{numbers.NARROW}%",
+        "detectable": "" if found.detectable is None else f"{found.detectable:.2g}{numbers.NARROW}%",
         "words": percent(found) if known else "no difference is shown",
         "sides": [_side(found, side, values[side], low, high) for side in SIDES],
         "ends": [_short(found, low), _short(found, high)],
@@ -165,6 +167,8 @@ def _place(value: float, low: float, high: float) -> float:
 
 
 def _needed(found: Effect) -> str:
+    if found.detectable is None:
+        return f"at least {found.needed} repetitions of each side"
     if found.needed is None:
         return "no number of repetitions within reason"
     return f"about {found.needed:,} repetitions of each side"
