@@ -395,6 +395,21 @@ def test_the_profiled_pair_comes_last_and_says_what_moved(lab: Lab, stands: Path
     assert [line[0] for line in lab.calls("ncu") + lab.calls("nsys")] == ["ncu", "ncu", "nsys", "nsys"]
 
 
+def test_commands_are_traced_for_their_gaps_without_counters(lab: Lab, stands: Path) -> None:
+    with_driver(lab, stands / "lib")
+    lab.launches(gemm(ranges=[]))
+    outcome = served(lab, "old", "new", "--metric", "latency", "--watch", "launch_calls:lower", n=5)
+    assert outcome.code == 0, outcome.err
+    data = kept()
+    assert data["profiled"]["state"] == "done", data["profiled"]
+    assert [line[0] for line in lab.calls("ncu") + lab.calls("nsys")] == ["nsys", "nsys"]
+    (calls,) = data["observed"]
+    assert calls["baseline"] == calls["variant"] > 0
+    assert data["conclusion"]["code"] == "mechanism-unmoved"
+    assert "but not for the reason named" in data["conclusion"]["claim"]
+    assert len(Path("count-new").read_text()) == 7, "one to warm up, five repetitions, one traced"
+
+
 def test_a_profiler_that_fails_costs_only_the_diagnosis(lab: Lab, stands: Path) -> None:
     with_driver(lab, stands / "lib")
     lab.launches(gemm())
