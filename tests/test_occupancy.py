@@ -191,3 +191,10 @@ def test_the_samples_have_curves():
     for path in demo_reports():
         for one in read(path).kernels(details=True):
             assert {c.axis for c in found(one).curves} == {"registers", "block_size", "shared_mem"}
+
+
+def test_a_grid_that_fills_the_sms_is_not_called_too_small():
+    one = on_h100(
+        block_size=256, registers_per_thread=64, launched_warps_per_scheduler=31.999999999999993 / 4
+    )
+    assert (found(one).cap, found(one).warps) == (32, 32)

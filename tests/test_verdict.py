@@ -391,6 +391,18 @@ def test_tensor_cores_are_judged_by_operations_where_both_are_known():
     assert measure(kernel).get("tensor") == 86.7
 
 
+def test_the_lead_is_the_difference_of_the_numbers_that_are_shown():
+    found = judge(
+        tensor_inst=1e7,
+        tensor_fp16_share_pct=86.7,
+        tensor_busy_pct=43.3,
+        sm_active_pct=94.3,
+        l2_throughput_pct=42.3,
+    )
+    assert [row.value for row in found.evidence[:2]] == [86.7, 42.3]
+    assert "44.4 points behind" in found.evidence[1].text
+
+
 @pytest.mark.parametrize(
     ("values", "uses"),
     [

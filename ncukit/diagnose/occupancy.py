@@ -24,6 +24,9 @@ FEWEST_REGISTERS = 16
 SHARED_UNITS = ((80, 128), (0, 256))
 """(compute capability x 10 from which it holds, unit [byte])."""
 
+DIGITS = 6
+"""Digits of warps that are more than what adding up schedulers leaves: 32 is not 31.999999999999993."""
+
 NEEDED = {
     "block_size": "the block size",
     "registers_per_thread": "the registers a thread uses",
@@ -116,7 +119,7 @@ def occupancy(kernel: Kernel, *, curves: bool = True) -> Occupancy | None:
         carve_out=here.carve_out or None,
         largest_carve_out=here.largest or None,
         blocks_at_largest=min(largest.limits().values()),
-        cap=None if launched is None else 4 * launched,
+        cap=None if launched is None else round(QUARTERS * launched, DIGITS),
     )
 
 

@@ -86,6 +86,16 @@ class Wording:
             return None
         return self.share.percent - self.runner.percent
 
+    def shown_lead(self) -> float | None:
+        """Return the difference of the two numbers shown [points]; None where it is no lead.
+
+        Tensor operations are shown of the whole time and judged of the time with work.
+        """
+        if self.share is None or self.runner is None:
+            return None
+        lead = self.share.value - self.runner.value
+        return lead if lead >= 0 else None
+
     def states(self, *names: str) -> Quote | None:
         """Return the share [%] of these stall states, quoted by the largest of them."""
         waits = self.facts.waits
@@ -240,7 +250,7 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     ),
     "basis": _basis,
     "runner": lambda w: _name(w.runner),
-    "lead": lambda w: None if (lead := w.lead()) is None else digits(lead),
+    "lead": lambda w: None if (lead := w.shown_lead()) is None else digits(lead),
     "bound": _bound,
     "second": lambda w: _name(_other(w, 1)),
     "third": lambda w: _name(_other(w, 2)),
