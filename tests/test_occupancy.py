@@ -194,7 +194,7 @@ def test_the_samples_have_curves():
 
 
 def test_a_grid_that_fills_the_sms_is_not_called_too_small():
-    one = on_h100(
-        block_size=256, registers_per_thread=64, launched_warps_per_scheduler=31.999999999999993 / 4
-    )
-    assert (found(one).cap, found(one).warps) == (32, 32)
+    launch = {**H100, "block_size": 256, "registers_per_thread": 64, "shared_mem_dynamic": 0}
+    per_scheduler = 31.999999999999993 / 4  # as the mean over the schedulers comes out
+    full = kernel(signals={**H100_LIMITS, "launched_warps_per_scheduler": per_scheduler}, **launch)
+    assert (found(full).cap, found(full).warps) == (32, 32)
