@@ -1,7 +1,9 @@
 # make demo    the main job on a bundled sample: no GPU, no Nsight tools needed
 # make test    all tests; those that need what this machine lacks are skipped and say why
 # make check   lint, format, types
-# make docs    write the generated documents and the screenshot anew
+# make bench   run times, memory and pages beside the tools that do the same, into benchmarks/RESULTS.md
+# make docs    write the generated documents and the screenshots anew
+# make docs-site   the site of the documents, in build/site
 # make clean   remove everything that was made
 # Each does its own set-up, in .venv, and again only when pyproject.toml changes.
 
@@ -9,7 +11,7 @@ BIN := .venv/bin
 PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python
 MODERN := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: demo test check docs clean
+.PHONY: demo test check bench docs docs-site clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.installed
@@ -27,9 +29,16 @@ check: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+bench: .venv/.installed-dev
+	$(BIN)/python -m benchmarks
+
 docs: .venv/.installed-dev
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/screenshots.py
+
+docs-site: .venv/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo build/site/index.html
 
 clean:
 	rm -rf .venv build dist reports/demo .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,86 +1,39 @@
-"""Write docs/metrics.md, the reference of the neutral metrics, from the catalog.
+"""Write the generated pages of docs/ anew: what is said elsewhere already is not written twice.
 
     python scripts/reference.py [--check]
 
-``--check`` writes nothing and ends with 1 when the file is not what it would write.
+``--check`` writes nothing and ends with 1 when a file is not what it would write.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Callable
 from pathlib import Path
 
-from ncukit.catalog import Metric, load
-from ncukit.render.text.catalog import DIRECTIONS, readable
-from ncukit.render.words import FAMILIES
+from scripts import models
+from scripts.pages import commands, metrics, rules, schemas, troubleshooting
 
-FILE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
-HEAD = """\
-# Neutral metrics
-
-Generated from the catalog by `scripts/reference.py`; a test keeps it current.  `ncukit catalog ID` prints one
-entry in the terminal, `ncukit catalog --json` all of them for programs.
-
-There are {count} metrics.  Each has sources in order: the first one wins whose raw counters are all in the
-report.  A raw counter is written with its whole name, `@ID` is another metric of this catalog.  Units are
-base SI, percent is 0 to 100.  Quality, where a source does not say otherwise, is *exact*: the counter itself.
-*Derived* is computed from counters; an *estimate* rests on an assumption that its note names.  A metric that
-no source yields is unknown, never 0.
-"""
-
-
-def reference() -> str:
-    """Return the text of docs/metrics.md."""
-    metrics = load().metrics.values()
-    parts = [HEAD.format(count=len(metrics))]
-    for family, members in groupby(metrics, key=lambda metric: metric.family):
-        parts.append(f"\n## {FAMILIES.get(family, family)}\n")
-        for metric in members:
-            parts.append("\n" + "\n".join(entry(metric)) + "\n")
-    return "".join(parts)
-
-
-def entry(metric: Metric) -> Iterator[str]:
-    """Yield the lines about one metric."""
-    unit = f" [{metric.unit}]" if metric.unit else ""
-    yield f"### `{metric.id}`{unit}"
-    yield ""
-    words = "" if metric.direction == "neutral" else f"; {DIRECTIONS[metric.direction]}"
-    collected = "with every report" if metric.collected_by == "always" else metric.collected_by
-    about = [f"{metric.meaning}{words}", f"Collected: {collected}"]
-    if metric.absent:
-        about.append(f"Absent: {metric.absent}")
-    yield "  ".join(plain(sentence).rstrip(".") + "." for sentence in (*about, metric.note) if sentence)
-    yield ""
-    for number, source in enumerate(metric.sources, 1):
-        about = [source.quality] if source.quality != "exact" else []
-        if source.cc is not None:
-            low, high = source.cc
-            about.append(
-                f"CC {low / 10:.1f} to {high / 10:.1f}" if high < 999 else f"CC {low / 10:.1f} and above"
-            )
-        about += [plain(note) for note in (source.collected_by, source.note) if note]
-        yield f"{number}. `{readable(source.expr)}`" + (f": {'; '.join(about)}" if about else "")
-
-
-def plain(text: str) -> str:
-    """Return ``text`` with what Markdown would read as markup escaped.
-
-    >>> plain("op_* and <name>")
-    'op_\\\\* and \\\\<name>'
-    """
-    return text.replace("*", r"\*").replace("<", r"\<").replace("|", r"\|")
+FOLDER = Path(__file__).resolve().parents[1] / "docs"
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands.page,
+    "metrics.md": metrics.page,
+    "models.md": models.reference,
+    "rules.md": rules.page,
+    "schemas.md": schemas.page,
+    "troubleshooting.md": troubleshooting.page,
+}
 
 
 def main() -> None:
-    """Write the file, or check it."""
-    text = reference()
-    if "--check" in sys.argv[1:]:
-        current = FILE.exists() and FILE.read_text(encoding="utf-8") == text
-        sys.exit(0 if current else f"{FILE.name} is not current: python scripts/reference.py")
-    FILE.write_text(text, encoding="utf-8")
+    """Write the files, or check them."""
+    check = "--check" in sys.argv[1:]
+    for name, page in PAGES.items():
+        file, text = FOLDER / name, page()
+        if check and (not file.exists() or file.read_text(encoding="utf-8") != text):
+            sys.exit(f"{name} is not current: python scripts/reference.py")
+        if not check:
+            file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
-"""What the documents say is true: commands, options, output, generated pages, links."""
+"""What the documents say is true: commands, options, output, generated pages, links; and the site builds."""
 
 from __future__ import annotations
 
+import ast
 import functools
+import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -13,41 +16,42 @@ from pathlib import Path
 import pytest
 import typer
 
+import ncukit
 from ncukit import cli
+from ncukit.diagnose import RULES
+from ncukit.tools import failures
 from scripts import reference
+from scripts.pages import codes, troubleshooting
 from tests.conftest import CHECKOUT
+from tests.documented import PAGES, words
 
-PAGES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").glob("*.md")])
 COMMANDS = typer.main.get_command(cli.application()).commands  # type: ignore[attr-defined]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 
 
-def commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of every ``ncukit COMMAND ...`` in the code of a page.
+def named(text: str) -> Iterator[list[str]]:
+    """Yield the words of every ``ncukit COMMAND ...`` that stands in a sentence; blocks are no sentences.
 
-    >>> list(commands("Say `ncukit show a.ncu-rep | less` to see."))
+    >>> list(named("Say `ncukit show a.ncu-rep | less` to see."))
     [['show', 'a.ncu-rep']]
     """
-    for code in re.findall(r"```.*?```|`[^`]*`", text, re.S):
-        for line in code.splitlines():
-            if found := re.search(r"(?:^|[`$|] *)ncukit +([a-z-].*?)`*$", line.strip()):
-                yield shlex.split(re.split(r" [|#>] |  +", found[1])[0], comments=True)
+    for code in re.findall(r"`(ncukit [a-z][^`]*)`", re.sub(r"```.*?```", "", text, flags=re.S)):
+        yield words(" ".join(code.split()))
 
 
 @each_page
-def test_every_command_and_option_exists(page: Path) -> None:
-    for words in commands(page.read_text(encoding="utf-8")):
-        if words[0] == "COMMAND" or words[0].startswith("-"):
-            continue
-        command = COMMANDS.get(words[0])
-        assert command is not None, f"ncukit {' '.join(words)}"
-        command = getattr(command, "commands", {}).get("".join(words[1:2]), command)
+def test_every_command_and_option_in_a_sentence_exists(page: Path) -> None:
+    for called in named(page.read_text(encoding="utf-8")):
+        command = COMMANDS.get(called[0])
+        assert command is not None, f"ncukit {' '.join(called)}"
+        command = getattr(command, "commands", {}).get("".join(called[1:2]), command)
         options = {
             name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
         }
-        used = {word.split("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)}
-        assert used <= options | {"-h", "--help", "--debug"}, f"ncukit {' '.join(words)}"
+        own = called[: called.index("--")] if "--" in called else called
+        used = {word.split("=")[0] for word in own[1:] if re.match(r"--?[a-z]", word)}
+        assert used <= options | {"-h", "--help", "--debug"}, f"ncukit {' '.join(called)}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -88,8 +92,59 @@ def test_the_output_in_the_readme_is_real(command: str, tmp_path: Path) -> None:
             position = real.index(line, position) + 1
 
 
-def test_the_reference_of_metrics_is_current() -> None:
-    assert reference.FILE.read_text(encoding="utf-8") == reference.reference(), "python scripts/reference.py"
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_what_is_generated_is_current(name: str) -> None:
+    text = (reference.FOLDER / name).read_text(encoding="utf-8")
+    assert text == reference.PAGES[name](), "python scripts/reference.py"
+
+
+def test_every_error_code_has_an_entry() -> None:
+    assert set(codes.codes()) == set(troubleshooting.entries())
+    assert set(failures.CODES) <= set(codes.codes())
+
+
+def test_every_entry_says_what_helps() -> None:
+    for code, entry in troubleshooting.entries().items():
+        assert entry["about"].endswith("."), code
+        assert entry["try"], code
+        assert entry["kind"] in troubleshooting.KINDS, code
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('raise UsageError("no", code="new-code")', ["new-code"]),
+        ('raise UsageError("no", code="a" if b else "c")', ["a", "c"]),
+        ('NEW = "new-code"\nraise ReportError(path, "no", code=NEW)', ["new-code"]),
+        ('class Worse(NcukitError):\n    code = "new-code"', ["new-code"]),
+        ('raise Fault("new-code", "is odd")', ["new-code"]),
+        ("raise UsageError(str(error), code=error.code)", []),
+    ],
+)
+def test_codes_are_found_where_errors_are_raised(source: str, found: list[str]) -> None:
+    tree = ast.parse(source)
+    errors = frozenset({"UsageError", "ReportError", "Fault", *codes.parents([tree])})
+    assert [code for code, _ in codes.in_tree(tree, "here.py", errors)] == found
+
+
+def test_a_code_that_cannot_be_read_from_the_source_is_refused() -> None:
+    tree = ast.parse('raise UsageError("no", code=f"no-{kind}")')
+    with pytest.raises(ValueError, match="cannot be read"):
+        list(codes.in_tree(tree, "here.py", frozenset({"UsageError"})))
+
+
+def test_every_rule_has_an_entry_with_its_needs() -> None:
+    text = (CHECKOUT / "docs" / "rules.md").read_text(encoding="utf-8")
+    assert len(RULES) == text.count("\n### ")
+    for rule in RULES.values():
+        entry = text.split(f"\n### {rule.id}\n")[1].split("\n### ")[0]
+        for need in rule.needs:
+            assert all(id.removeprefix("@") in entry for id in ([need] if isinstance(need, str) else need))
+
+
+def test_every_public_name_is_in_the_page_about_python() -> None:
+    text = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name in ncukit.__all__ if not re.search(rf"^(:::.*\.|### ){name}$", text, re.M)] == []
 
 
 def test_pictures_are_small() -> None:
@@ -118,3 +173,39 @@ def test_files_that_are_named_exist(page: Path) -> None:
 def test_the_readme_begins_with_the_two_commands() -> None:
     (first, *_) = re.findall(r"```\n(.*?)```", README, re.S)
     assert [line.split("#")[0].strip() for line in first.splitlines()] == ["make demo", "make test"]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the documents, built in strict mode: a broken link or anchor fails."""
+    for module in ("mkdocs", "material", "mkdocstrings_handlers.python"):
+        pytest.importorskip(module, reason=f"{module} is not installed: pip install 'ncukit[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    argv = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(argv, cwd=CHECKOUT, env=env, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 20  # [s] of one core
+    return folder
+
+
+def test_the_site_has_every_page(site: Path) -> None:
+    pages = [path.relative_to(CHECKOUT / "docs") for path in (CHECKOUT / "docs").rglob("*.md")]
+    assert [path for path in pages if not (site / path.with_suffix(".html")).exists()] == []
+
+
+def test_the_site_loads_nothing_from_a_network(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        tags = re.findall(r"<(?:script|link|img|iframe|source)\b[^>]*>", text)
+        loaded = [tag for tag in tags if re.search(r"""(?:src|href)=["']?(?:https?:)?//""", tag)]
+        assert [tag for tag in loaded if 'rel="canonical"' not in tag] == [], page.name
+        assert "fonts.g" not in text, page.name
+
+
+def test_the_site_shows_the_api_with_its_types(site: Path) -> None:
+    text = (site / "api.html").read_text(encoding="utf-8")
+    assert 'id="ncukit.api.reports.read"' in text
+    assert "pycon" not in re.sub(r"<[^>]*>", "", text)  # examples are code, not text
