@@ -25,6 +25,9 @@ SHORT = 20e-6
 PERCENT_TOLERANCE = 1.0
 """[points] by which a percentage may leave its range before it is flagged."""
 
+PER_OPCODE = ("_per_opcode", "_per_opcode_with_modifier_all")
+"""Ends of counters that every kernel adds to: 0 beside an empty list was not counted, so it is no zero."""
+
 _MARKS = re.compile(r"[{}@]")
 _RANK: dict[Quality, int] = {"exact": 0, "derived": 1, "estimate": 2}
 
@@ -83,7 +86,7 @@ class _Launch:
     def __init__(self, origin: RawKernel, catalog: Catalog, failed: str | None) -> None:
         self.catalog, self.failed = catalog, failed
         self.sass = origin.sass
-        self.instances = origin.instances
+        self.instances = {name: rows for name, rows in origin.instances.items() if rows}
         self.raw: dict[str, RawValue] = {}
         self.values: dict[str, Value] = {}
         bad: list[tuple[str, str]] = []
@@ -92,6 +95,8 @@ class _Launch:
                 bad.append((name, "not a number"))
             elif value == 0 and ".peak_sustained" in name:
                 bad.append((name, "failed pass, its peak reads 0"))
+            elif value == 0 and name.endswith(PER_OPCODE) and name not in self.instances:
+                bad.append((name, "no opcode was counted"))
             else:
                 self.raw[name] = value
         parts = [self.raw.get(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")]
@@ -317,7 +322,7 @@ def _bare(expression: str) -> str:
 
 def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int | None) -> str:
     for source in valid:
-        for name in source.expression.raws:
+        for name in (*source.expression.raws, *source.expression.instanced):
             if name in bad:
                 return f"{bad[name]}: {name}"
     if cc is not None and (metric.not_on(cc) or not valid):

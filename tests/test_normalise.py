@@ -78,6 +78,14 @@ def test_nan_is_missing_and_says_so():
     assert reason == "not a number: sm__throughput.avg.pct_of_peak_sustained_elapsed"
 
 
+def test_operations_of_no_counted_opcode_are_unknown_not_zero():
+    k = kernel({OPCODES: 0.0, "inst_executed": 4e7}, {OPCODES: {}})
+    for id in ("thread_inst_executed", "flops_fp32", "flops_total"):
+        assert k.metrics[id].value is None, id
+    assert k.metrics["thread_inst_executed"].reason == f"no opcode was counted: {OPCODES}"
+    assert kernel({OPCODES: 64.0}, {OPCODES: {"IADD3": 64}}).number("flops_fp32") == 0
+
+
 @pytest.mark.parametrize("reading", [math.inf, -math.inf])
 def test_infinity_is_no_number_and_was_collected(reading):
     value = kernel({"dram__bytes.sum.per_second": reading}).metrics["dram_bandwidth"]
