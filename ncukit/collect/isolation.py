@@ -8,6 +8,7 @@ from typing import Any
 from ncukit.model import RawKernel, Wanted
 from ncukit.model.run import Chosen, Compared, Isolation
 from ncukit.model.timeline import Launch
+from ncukit.tools.names import function_of, qualified, spelled
 
 _DIMS = {
     "grid": tuple(f"launch__grid_dim_{axis}" for axis in "xyz"),
@@ -76,11 +77,22 @@ def squeezed(name: str) -> str:
     return name.replace(" ", "")
 
 
+def _same_name(launch: Launch, raw: RawKernel) -> bool | None:
+    """Return whether the names mean one kernel; None where demanglers write a lambda too differently."""
+    if squeezed(launch.name) == squeezed(raw.demangled):
+        return True
+    if launch.name == launch.short:  # a trace without demangled names
+        return launch.short == raw.function
+    ours, theirs = qualified(launch.name), qualified(raw.demangled)
+    if not ours.endswith(">") or not theirs.endswith(">"):
+        return spelled(launch.name) == spelled(raw.demangled)
+    if spelled(ours) == spelled(theirs):
+        return True
+    return None if "lambda" in ours and function_of(theirs) == launch.short else False
+
+
 def _rows(launch: Launch, raw: RawKernel) -> list[Compared]:
-    same = squeezed(launch.name) == squeezed(raw.demangled) or (
-        launch.name == launch.short and launch.short == raw.function  # a trace without demangled names
-    )
-    rows = [Compared("name", launch.name, raw.demangled or raw.function, same)]
+    rows = [Compared("name", launch.name, raw.demangled or raw.function, _same_name(launch, raw))]
     for name, metrics in _DIMS.items():
         chosen = tuple(getattr(launch, name))
         found = [raw.metrics.get(metric) for metric in metrics]

@@ -9,6 +9,7 @@ from typing import Any
 
 from ncukit.model.trace import UNKNOWN, Columns
 from ncukit.read.nsys_events import Names
+from ncukit.tools.names import function_of
 
 _CALLS = ("cuda_runtime", "cuda_driver", "runtime")
 _WORK = {
@@ -199,22 +200,10 @@ def _number(args: Mapping[str, Any], *names: str) -> int:
     return UNKNOWN
 
 
-def function_name(demangled: str) -> str:
-    """Return the name of a kernel without return type, namespaces, templates and parameters.
-
-    >>> function_name("void at::native::(anonymous namespace)::fill<float>(int, float*)")
-    'fill'
-    """
-    text = demangled.replace("(anonymous namespace)::", "")
-    head = re.match(r"[^<(]*", text)
-    found = head[0].strip() if head else text
-    return (found.split(" ")[-1].split("::")[-1] if found else "") or demangled
-
-
 def _kernel(name: str, args: Mapping[str, Any], names: Names) -> Row:
     found: Row = {
         "name": names.position(name),
-        "short": names.position(function_name(name)),
+        "short": names.position(function_of(name)),
         "registers": _number(args, "registers per thread"),
         "occupancy": _number(args, "est. achieved occupancy %"),
     }

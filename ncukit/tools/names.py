@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -103,6 +104,90 @@ def escape(text: str) -> str:
     'void f<\\\\(int\\\\)128>\\\\(T\\\\*\\\\)'
     """
     return _META.sub(r"\\\g<0>", text)
+
+
+_ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}")
+_SPELLING = (
+    (_ANONYMOUS, "(anonymousnamespace)"),
+    (re.compile(r"\bconst\b"), ""),  # before the type, or after it
+    (re.compile(r"\s+"), ""),
+    (re.compile(r"\((?:unsigned)?(?:int|long|longlong|short|char|bool)\)(?=-?\w)"), ""),
+    (re.compile(r"(?<=[<,])true(?=[,>])"), "1"),
+    (re.compile(r"(?<=[<,])false(?=[,>])"), "0"),
+    (re.compile(r"(?<=\d)(?:ul|ull|u|l|ll)(?=[,>])"), ""),
+)
+"""What the demanglers of ncu and nsys, of their versions, and of torch write differently."""
+_TOKENS = re.compile(rf"{_ANONYMOUS.pattern}|\w+|::|\S")
+_ONLY_THERE = re.compile(r"\bconst\b|[{\[]|\((?!anonymous namespace\))")
+"""From here on, in arguments of a template, spellings differ too much for a pattern."""
+
+
+@functools.lru_cache(maxsize=65536)
+def spelled(name: str) -> str:
+    """Return a demangled name so that the spellings of ncu, nsys and torch are equal.
+
+    >>> spelled("void f<(int)4, true>(const int *)") == spelled("void f<4, 1>(int const*)")
+    True
+    """
+    for pattern, text in _SPELLING:
+        name = pattern.sub(text, name)
+    return name
+
+
+def qualified(demangled: str) -> str:
+    """Return a demangled name without return type and parameters.
+
+    Those of a template are not comparable: ncu and nsys write ``T2`` where torch writes the type.
+
+    >>> qualified("std::enable_if<!(false), void>::type lib::f<4, A<char*> >(A<char*>)")
+    'lib::f<4, A<char*> >'
+    """
+    text, depth, begin = _ANONYMOUS.sub("<unnamed>", demangled), 0, 0
+    for i, character in enumerate(text):
+        if not depth and character == "(":
+            return text[begin:i].strip()
+        if not depth and character == " ":
+            begin = i + 1
+        depth += (character in "<([{") - (character in ">)]}" and text[i - 1] != "-")
+    return text[begin:].strip()
+
+
+def function_of(demangled: str) -> str:
+    """Return the name of a kernel without return type, namespaces, templates and parameters.
+
+    >>> function_of("std::enable_if<!(false), void>::type lib::(anonymous namespace)::f<A<int> >(int)")
+    'f'
+    """
+    plain, depth = "", 0
+    for character in _ANONYMOUS.sub("", qualified(demangled)):
+        depth += character == "<"
+        plain += "" if depth else character
+        depth -= character == ">"
+    return plain.strip().split("::")[-1] or demangled
+
+
+def any_spelling(demangled: str) -> str:
+    """Return a regular expression, for Python and ncu, that finds this kernel however its name is spelled.
+
+    >>> pattern = any_spelling("void lib::f<4, A<char*, 3ul> >(int, A<char*, 3ul>)")
+    >>> bool(re.search(pattern, "void lib::f<(int)4, A<char *, (unsigned long)3>>(int, T2)"))
+    True
+    """
+    text = qualified(demangled)
+    cut = _ONLY_THERE.search(text)
+    tokens = _TOKENS.findall(re.sub(r"[^<,]*$", "", text[: cut.start()]) if cut else text)
+    end = ".*" if cut else r" *(\(.*)?$"
+    return f"^(.* )?{' *'.join(map(_token, tokens))}{end}"
+
+
+def _token(text: str) -> str:
+    if _ANONYMOUS.fullmatch(text):
+        return r"(<unnamed>|\(anonymous namespace\))"
+    if text in ("true", "false"):
+        return rf"({text}|(\(bool\))?{int(text == 'true')})"
+    if number := re.fullmatch(r"(\d+)(?:ul|ull|u|l|ll)?", text):
+        return rf"(\([a-z ]+\))?{number[1]}(u|l)*"
+    return escape(text)
 
 
 def nvtx_range(name: str, *, push_pop: bool = False, domain: str | None = None) -> str:

@@ -14,7 +14,7 @@ from ncukit.diagnose.timeline.words import time
 from ncukit.errors import UsageError
 from ncukit.model.timeline import Candidate, KernelTime, Launch, LaunchChoice, Timeline
 from ncukit.model.trace import UNKNOWN, Columns
-from ncukit.tools.names import NamePattern, escape
+from ncukit.tools.names import NamePattern, any_spelling, escape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 RUNNERS_UP = 5
+NEAR = 0.1
+"""A launch whose duration differs from the median by at most this share is near enough, if it comes early."""
 _WHY_NOT = {
     "compute": "less time",
     "helper": "only fills, copies, flushes or makes random numbers; ask for it by name",
@@ -62,6 +64,8 @@ def choose_launch(
     launch, how = _launch(scope, best, request)
     function = _is_distinctive(scope, best, launch.process)
     name = f"regex:^{escape(best.short if function else best.name)}$"
+    if not function and scope.trace.file.format == "torch":  # whose demangler is not ncu's
+        name = f"regex:{any_spelling(best.name)}"
     selection = (
         *("--kernel-name-base", "function" if function else "demangled", "--kernel-name", name),
         *("--launch-skip", str(launch.nth), "--launch-count", "1"),
@@ -144,14 +148,16 @@ def _launch(scope: Scope, best: KernelTime, request: Request) -> tuple[Launch, t
     most = max(totals, key=lambda c: totals[c])
     of_config = np.flatnonzero(kept & (config == most))
     median = float(np.median(duration[of_config]))
-    place = int(of_config[np.argmin(np.abs(duration[of_config] - median))])
+    distance = np.abs(duration[of_config] - median)
+    near = max(NEAR * median, float(distance.min())) if request.count_in_range else float(distance.min())
+    place = int(of_config[np.argmax(distance <= near)])  # the first: ncu measures all before it as well
     row = int(group[place])
     launch = _describe(scope, rows, row, best, request)
     before = [f"{n:,} of {what}" for n, what in ((tuning, "autotuning"), (warmup, "warm-up")) if n]
     left_out = f", {' and '.join(before)} left out" if before else ""
     why = [
         f"launch {launch.nth + 1:,} of {launch.matches:,}: steady{left_out}; of its configuration the first "
-        f"whose duration is nearest to the median, {time(median)}"
+        f"whose duration is {'near' if request.count_in_range else 'nearest to'} the median, {time(median)}"
     ]
     if len(totals) > 1:
         why.append(f"its grid, block and memory take the most time of {len(totals)} configurations")

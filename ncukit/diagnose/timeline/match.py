@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Sequence
 
 from ncukit.model import Kernel
 from ncukit.model.timeline import KernelTime, Match, ShapeTime, Timeline
-
-_SPELLING = (
-    (re.compile(r"\s+"), ""),
-    (re.compile(r"\((?:unsigned)?(?:int|long|longlong|short|char|bool)\)(?=-?\w)"), ""),
-    (re.compile(r"<unnamed>|\{anonymous\}"), "(anonymousnamespace)"),
-    (re.compile(r"(?<=[<,])true(?=[,>])"), "1"),
-    (re.compile(r"(?<=[<,])false(?=[,>])"), "0"),
-    (re.compile(r"(?<=\d)(?:ul|ull|u|l|ll)(?=[,>])"), ""),
-)
-"""What the demanglers of ncu and nsys, and of their versions, write differently."""
+from ncukit.tools.names import spelled
 
 Shape = tuple[tuple[int, int, int], tuple[int, int, int]]
 
@@ -45,18 +34,6 @@ class Matcher:
         if len(same) > 1:
             same = [k for k in same if shape is not None and _of_shape(k.shapes, shape)]
         return _match(same[0], shape, registers, "function name") if len(same) == 1 else None
-
-
-@functools.lru_cache(maxsize=65536)
-def spelled(name: str) -> str:
-    """Return a demangled name so that the spellings of ncu and nsys are equal.
-
-    >>> spelled("void f<(int)4, true>(int *)") == spelled("void f<4, 1>(int*)")
-    True
-    """
-    for pattern, text in _SPELLING:
-        name = pattern.sub(text, name)
-    return name
 
 
 def shape_of(kernel: Kernel) -> Shape | None:
