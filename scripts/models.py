@@ -21,7 +21,7 @@ FILE = Path(__file__).resolve().parents[1] / "docs" / "models.md"
 HEAD = """\
 # Analytic models
 
-Generated from the docstrings of `ncukit.models` by `scripts/models.py`; a test keeps it current.
+Generated from the docstrings of `ncukit.models` by `scripts/reference.py`; a test keeps it current.
 
 A model says what a computation needs at least, from its shapes and data type: FLOPs by precision and
 compulsory bytes.  `ncukit roofline MODEL` puts it under a roofline, `ncukit.models` gives it to Python and to

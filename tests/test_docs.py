@@ -147,6 +147,17 @@ def test_every_public_name_is_in_the_page_about_python() -> None:
     assert [name for name in ncukit.__all__ if not re.search(rf"^(:::.*\.|### ){name}$", text, re.M)] == []
 
 
+def test_every_part_of_the_package_is_in_the_architecture() -> None:
+    text = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    parts = [
+        path.stem
+        for path in (CHECKOUT / "ncukit").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    ]
+    named = set(re.findall(r"`(\w+)/?`", "".join(re.findall(r"^\| `.*$", text, re.M))))
+    assert [part for part in parts if not part.startswith("__") and part not in named] == []
+
+
 def test_pictures_are_small() -> None:
     pictures = list((CHECKOUT / "docs" / "images").glob("*.png"))
     assert pictures

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "ncukit"
 TABLE = SOURCE / "tools" / "failures.toml"
 # What carries a code, and which argument it is where it is given by position.
 CARRIERS = {"NcukitError": None, "Failure": 1, "Fault": 0}
+_SPEAKS = re.compile(r"\bcode\b|\bFailure\(|\bFault\(|^class \w+\(\w+\):", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,12 @@ class Use:
 
 @functools.cache
 def trees() -> dict[Path, ast.Module]:
-    """Return the syntax tree of every module."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    """Return the syntax tree of every module that speaks of codes or defines an error."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
+    return {path: ast.parse(text) for path, text in texts.items() if _SPEAKS.search(text)}
 
 
+@functools.cache
 def failures() -> dict[str, list[dict[str, Any]]]:
     """Return the rows of failures.toml by code, in their order."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -68,7 +72,7 @@ def classes() -> dict[str, str]:
 
 def parents(trees: Iterable[ast.Module]) -> dict[str, str]:
     """Return the name of every class of errors, with that of the class it comes from."""
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     found: dict[str, str] = {}
     for _ in range(5):  # levels of the tree of errors
         for node in classes:
