@@ -1,6 +1,4 @@
-"""Time and memory of ``ncukit timeline`` on a long trace: bar 20 s and 2 GB for 1,000,000 kernels.
-
-    python benchmarks/timeline.py [KERNELS] [--keep FILE]
+"""``ncukit timeline`` on a long trace: bar 20 s and 2 GB for 1,000,000 kernels.
 
 It runs in one thread, so its CPU time is what it takes on an idle machine: that is judged.
 The trace looks like training: bursts of short kernels on four streams with their launch calls, copies, waits,
@@ -9,19 +7,16 @@ NVTX ranges per iteration, 300 different kernels.
 
 from __future__ import annotations
 
-import argparse
-import os
-import resource
 import sqlite3
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measure import NCUKIT, Row, amount, measured
+from benchmarks.readers import Setting
+
+KERNELS = 1_000_000
 BAR_SECONDS, BAR_BYTES = 20.0, 2e9
 NAMES = 300
 ITERATION = 500
@@ -115,39 +110,21 @@ def write(path: Path, kernels: int) -> None:
     db.close()
 
 
-def measure(argv: list[str]) -> tuple[float, float, int]:
-    """Run ``argv`` and return its wall time [s], its CPU time [s] and its peak memory [byte]."""
-    start = time.perf_counter()
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"failed: {' '.join(argv)}")
-    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kernels", nargs="?", type=int, default=1_000_000)
-    parser.add_argument("--keep", type=Path, help="write the trace here and keep it")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = options.keep or Path(folder) / "long.sqlite"
-        write(path, options.kernels)
-        print(f"{options.kernels:,} kernels, {path.stat().st_size / 1e6:.0f} MB")
-        page = str(Path(folder) / "page.html")
-        ncukit = [sys.executable, "-m", "ncukit", "timeline", str(path)]
-        missed = False
-        runs = {"--json": ["--json"], "--range": ["--range", "step", "--json"], "-o": ["-o", page]}
-        for name, extra in runs.items():
-            seconds, cpu, peak = measure([*ncukit, *extra])
-            missed |= options.kernels <= 1_000_000 and (cpu > BAR_SECONDS or peak > BAR_BYTES)
-            print(f"  {name:8} {seconds:6.2f} s ({cpu:5.2f} s of CPU)  {peak / 1e9:5.2f} GB peak")
-        print(f"  page {Path(page).stat().st_size / 1e3:.0f} kB")
-    bar = f"{BAR_SECONDS:.0f} s and {BAR_BYTES / 1e9:.0f} GB for 1,000,000"
-    print(f"bar: {bar}: {'missed' if missed else 'met'}")
-    sys.exit(missed)
-
-
-if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    main()
+def timeline(setting: Setting) -> Iterator[Row]:
+    """Sum up a whole trace, one range of it, and write its page."""
+    kernels = 20_000 if setting.quick else KERNELS
+    path = setting.folder / "long.sqlite"
+    write(path, kernels)
+    runs = {
+        "--json": ("--json",),
+        "--range": ("--range", "step", "--json"),
+        "page": ("-o", str(setting.folder / "page.html")),
+    }
+    for name, words in runs.items():
+        cost = measured([*NCUKIT, "timeline", path, *words])
+        yield Row(
+            f"timeline, {kernels:,} kernels, {name}",
+            f"{amount(cost.cpu, 's')} of CPU, {amount(cost.peak, 'byte')}",
+            bar=f"{BAR_SECONDS:.0f} s, {amount(BAR_BYTES, 'byte')}",
+            met=cost.cpu <= BAR_SECONDS and cost.peak <= BAR_BYTES,
+        )

@@ -160,7 +160,7 @@ def run_tool() -> Callable[..., str]:
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-_CHROMIUM_ARGUMENTS = [
+CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -178,6 +178,6 @@ def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no chromium on PATH")
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=_CHROMIUM_ARGUMENTS)
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         yield found
         found.close()

@@ -724,26 +724,3 @@ def test_every_command_of_the_group_is_described_with_examples(run: Run, command
     assert code == 0
     assert any(line.strip().startswith(f"ncukit dataset {command}") for line in out.splitlines())
     assert [p.name for p in group.commands[command].params if not getattr(p, "help", None)] == []
-
-
-# What is measured
-
-
-def test_a_long_report_for_measuring_repeats_the_launches_of_another(tmp_path: Path) -> None:
-    from benchmarks.dataset import repeat
-
-    sample = SAMPLES["several-launches"]
-    held = [kernel.metrics for kernel in read(sample).kernels()]
-    long = tmp_path / "long.ncu-rep"
-    assert repeat(sample, long, 2 * len(held) + 1, len(held)) == 3 * len(held)
-    assert [kernel.metrics for kernel in read(long).kernels()] == 3 * held
-
-
-def test_the_memory_of_a_command_counts_all_its_processes() -> None:
-    from benchmarks.dataset import measured
-
-    child = "import time; x = b'x' * 60_000_000; time.sleep(0.5)"
-    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}]); print('done')"
-    cost = measured([sys.executable, "-c", program])
-    assert cost.out == "done\n"
-    assert 60e6 < cost.peak < 100e6

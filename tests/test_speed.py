@@ -6,25 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.speed import Bar, bars, measure, row
-from tests.conftest import no_shared, shared_folder, tool
+from benchmarks.measure import in_turns, ratio
+from benchmarks.readers import HALF, MANY, ONE, Setting, setting
+from benchmarks.results import line
+from benchmarks.speed import SHORT, Bar, bars
+from tests.conftest import no_shared
 
 pytestmark = pytest.mark.speed
 ATTEMPTS = 3
 """A machine does other work too: a bar is missed when it is missed every time."""
 
-EVERY = {bar.name: bar for bar in bars(Path("ncu"), Path("reports"), Path("pages"))}
+REPORTS = [Path(name) for name in (ONE, MANY, HALF)]
+EVERY = [
+    bar.name
+    for bar in bars(Setting(Path("pages"), REPORTS, Path("ncu"), quick=False))
+    if bar.limit is not None and bar.name != SHORT
+]
 
 
 def bar_here(name: str, folder: Path) -> Bar:
     """Return the bar for this machine; skips where ncu or the reports are missing."""
-    reports = shared_folder() / "reports" / "ncu"
-    for bar in bars(tool("ncu"), reports if reports.is_dir() else None, folder):
-        if bar.name == name:
+    here = setting(folder)
+    for bar in bars(here):
+        if bar.name == name and bar.limit is not None:
             return bar
-    pytest.skip(
-        no_shared() if not reports.is_dir() else "no ncu: not in NCUKIT_NCU, PATH or .tools/nsight/bin"
-    )
+    pytest.skip("no ncu: not in NCUKIT_NCU, PATH or .tools/nsight/bin" if here.real else no_shared())
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -32,8 +38,9 @@ def test_bar(name: str, tmp_path: Path) -> None:
     bar = bar_here(name, tmp_path)
     lines = []
     for _ in range(ATTEMPTS):
-        ours, theirs = measure(bar)
-        lines.append(row(bar, ours, theirs))
-        if ours <= bar.limit * theirs:
+        ours, theirs = in_turns((bar.ours, bar.theirs), 5)
+        row = ratio(name, ours, theirs, "s", bar.beside, bar.limit)
+        if row.met:
             return
+        lines.append(line(row))
     pytest.fail("\n".join(lines))
