@@ -111,9 +111,17 @@ def test_a_name_of_several_products_has_a_peak_only_where_they_agree(
         assert "the same for a100-sxm-40gb, a100-sxm-80gb" in found.peak.source
 
 
-def test_a_part_that_is_named_after_a_product_is_not_taken_for_it() -> None:
-    """A custom A100 with more SMs: its name begins alike."""
-    assert utilisation(1e9, 16_000, "NVIDIA A100-SXM4-64GB").percent is None
+@pytest.mark.parametrize(
+    "name", ["NVIDIA A100-SXM4-64GB", "Quadro RTX 6000", "RTX 6000", "RTX 3080", "80GB", "SXM", "Ada"]
+)
+def test_what_shares_a_part_of_its_name_with_a_product_is_not_taken_for_it(name: str) -> None:
+    """A custom A100 with more SMs, a Turing board with an Ada namesake, a 3080 of 10 or of 12 GB."""
+    assert utilisation(1e9, 16_000, name).percent is None
+
+
+def test_a_rate_that_none_of_several_products_has_is_unknown_with_the_reason() -> None:
+    found = utilisation(1e9, 16_000, "a100", dtype="fp8")
+    assert (found.percent, found.peak.reason) == (None, "a100 may mean 4 products")
 
 
 def test_an_unknown_gpu_gives_the_rate_and_the_candidates_but_no_share(ncukit: Any) -> None:

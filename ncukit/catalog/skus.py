@@ -48,7 +48,7 @@ class Lookup:
     reason: str = ""
     candidates: tuple[Sku, ...] = ()
     ambiguous: bool = False
-    """The name is the beginning of several ids, and of nothing else: one of ``candidates`` is meant."""
+    """The name leaves several products open: one of ``candidates`` is meant."""
 
 
 @functools.cache
@@ -78,8 +78,8 @@ def find_sku(name: str) -> Lookup:
     for sku in skus():
         if wanted in (sku.id, *map(_slug, sku.reported)):
             return Lookup(name, sku)
-    meant = tuple(sku for sku in skus() if set(wanted.split("-")) <= set(sku.id.split("-")))
-    if meant:
+    meant = tuple(sku for sku in near if set(wanted.split("-")) <= set(sku.id.split("-")))
+    if len(meant) > 1:  # one alone may be the namesake of what is not listed: Quadro RTX 6000, RTX 6000 Ada
         return Lookup(name, None, f"{name} may mean {len(meant)} products", meant, ambiguous=True)
     return Lookup(name, None, f"no data sheet of a product that is called {name} is known", near)
 

@@ -91,7 +91,8 @@ def peak_of(gpu: str, dtype: str) -> Peak:
     """
     precision = matrix_precision(dtype_of(dtype))
     found = find_sku(gpu)
-    if found.ambiguous and len(same := {sku.peak.get(precision) for sku in found.candidates}) == 1:
+    same = {sku.peak.get(precision) for sku in found.candidates}
+    if found.ambiguous and len(same) == 1 and None not in same:
         ids = ", ".join(sku.id for sku in found.candidates)
         return Peak(same.pop(), precision, f"{found.candidates[0].source}; the same for {ids}", gpu)
     if found.sku is None:
