@@ -15,7 +15,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from ncukit.compare import compare
 from ncukit.compare.gates import apply, parse
+from ncukit.compare.side import side_of
 from ncukit.compare.totals import RATIOS
 from ncukit.model.comparison import Comparison
 from ncukit.render import html
@@ -26,6 +28,7 @@ from ncukit.render.compare.markdown import markdown_text
 from ncukit.render.compare.page import DETAILED, page_view
 from ncukit.render.compare.text import comparison_text
 from ncukit.render.notebook import comparison_html, kernel_html, roofline_html
+from ncukit.render.text.parts import flat
 from ncukit.schemas import text as schema_text
 from tests.compared import A100, H100, SPILL, SPILLED, compared, launch, unknown
 from tests.diagnoses import HOSTILE, transpose
@@ -173,6 +176,44 @@ def test_many_pairs_are_a_table_and_the_largest_changes_in_full() -> None:
     assert len(view["blocks"]) == DETAILED
     assert [p["linked"] for p in view["pairs"]] == [True] * DETAILED + [False] * 5
     assert [row["name"] for row in view["unmatched"]["rows"]] == ["k11"]
+
+
+def test_launches_without_a_counterpart_are_counted_and_grouped_by_name_and_reason() -> None:
+    base = [launch("fill", n, grid_size=n + 1, kernel_duration=1e-6 * (n + 1)) for n in range(4)]
+    repeats = [launch("copy", n, grid_size=8, inst_executed=5, kernel_duration=1e-6) for n in (4, 6)]
+    found = page_view(compared([*base, *repeats], launch("add")), generated="")["unmatched"]
+    assert flat(found["sentence"]).startswith("7 launches without a counterpart")
+    assert [(row["name"], row["launches"], row["duration"]) for row in found["rows"]] == [
+        ("fill", "1–4", "1.00–4.00\u202fµs"),
+        ("copy", "5, 7", "1.00\u202fµs"),
+        ("add", "1", "unknown"),
+    ]
+
+
+def test_of_several_sides_the_one_without_a_counterpart_is_named_and_the_launch_counted_once() -> None:
+    both = launch("both")
+    base = side_of([both, launch("fill", 1)], "base.ncu-rep")
+    others = [side_of([both], name) for name in ("a.ncu-rep", "b.ncu-rep")]
+    found = page_view(compare(base, others), generated="")["unmatched"]
+    reasons = [flat(row["reason"]) for row in found["rows"]]
+    assert reasons == ["no launch of this name on a.ncu-rep", "no launch of this name on b.ncu-rep"]
+    assert flat(found["sentence"]).startswith("1 launch without")
+
+
+def test_numbers_far_apart_have_a_unit_each_and_their_change_is_a_factor() -> None:
+    base = {**ROOF, "dram_bytes": 311e3}
+    found = compared(launch(**base), launch(**{**FASTER, "kernel_duration": 2e-2, "dram_bytes": 5.34e9}))
+    rows = {row["id"]: row for row in page_view(found, generated="")["blocks"][0]["changes"]["rows"]}
+    bytes_ = rows["dram_bytes"]
+    assert [bytes_[side]["text"] for side in ("base", "other")] == ["311\u202fkB", "5.34\u202fGB"]
+    assert bytes_["change"] == "17,170\u202f×"
+    assert page_view(found, generated="")["pairs"][0]["change"] == "20.0\u202f×"
+
+
+def test_a_change_to_nearly_nothing_is_not_called_all_of_it() -> None:
+    found = compared(launch(**{**ROOF, "dram_bytes": 13.8e6}), launch(**{**FASTER, "dram_bytes": 128}))
+    rows = {row["id"]: row for row in page_view(found, generated="")["blocks"][0]["changes"]["rows"]}
+    assert rows["dram_bytes"]["change"] == "−99.999\u202f%"
 
 
 def test_c45_what_all_pairs_come_to_together_is_told_everywhere() -> None:

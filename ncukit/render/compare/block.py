@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from ncukit.model import Verdict
@@ -130,9 +131,14 @@ def _line(found: LinePair) -> dict[str, Any]:
     }
 
 
-def numbered(sample: Sample) -> str:
-    """Return the launch numbers of a sample, not too many of them."""
-    return ", ".join(str(n) for n in sample.launches[:6]) + (" …" if len(sample.launches) > 6 else "")
+def numbered(*samples: Sample) -> str:
+    """Return the launch numbers of samples, not too many of them; three and more in a row as a range."""
+    launches = sorted({n for sample in samples for n in sample.launches})
+    parts: list[str] = []
+    for _, group in groupby(enumerate(launches), key=lambda item: item[1] - item[0]):
+        run = [n for _, n in group]
+        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(n) for n in run]
+    return ", ".join(parts[:6]) + (" …" if len(parts) > 6 else "")
 
 
 def _cells(sample: Sample, tips: Tips, number: int) -> Cells:
@@ -156,7 +162,7 @@ def _side(cells: Cells, sample: Sample, side: str, label: str) -> dict[str, Any]
         "side": side,
         "sign": "○ base" if side == "base" else "● other",
         "file": label,
-        "launches": f"launch {numbered(sample)}{repeats}",
+        "launches": f"launch{'' if len(sample.launches) == 1 else 'es'} {numbered(sample)}{repeats}",
         "name": shorten(kernel.name or "kernel without a name", 120),
         "gpu": f"{kernel.gpu or 'unknown GPU'}"
         + (f", CC {kernel.compute_capability}" if kernel.compute_capability else ""),

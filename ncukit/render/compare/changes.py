@@ -22,6 +22,8 @@ FIRST = 18
 """Rows that are shown unfolded."""
 TELLS = 1.0
 """[%] of the change in duration from which a row stands where its share puts it."""
+FAR = 0.01
+"""Two numbers further apart than this have a unit each."""
 FIRST_ROW = "kernel_duration"
 ELSEWHERE = (
     *("stall_*", "inst_mix_*", "peak_*", "*_dim_*", "ridge_point_*", "*_ncu", "*_clock_max"),
@@ -72,13 +74,16 @@ class Two:
     other: Cells
 
     def of(self, row: Row) -> tuple[Cell, Cell]:
-        """Return both numbers of a row, in one unit."""
+        """Return both numbers of a row, in one unit where they are not too far apart for that."""
         cells = self.base.of(row.base), self.other.of(row.other)
         values = (row.base.value, row.other.value)
         unit = row.base.unit
         if row.id in CAPACITIES or unit not in numbers.SYMBOLS or any(isinstance(v, str) for v in values):
             return cells
         known = [v if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
+        sizes = [abs(v) for v in known if v]
+        if len(sizes) == 2 and min(sizes) < FAR * max(sizes):
+            return cells
         texts, symbol = numbers.together(known, unit), numbers.scale(known, unit)
         a, b = (
             {**cell, "text": f"{text}{numbers.NARROW}{symbol}"} if value.known else cell
@@ -155,15 +160,24 @@ def change_text(row: Row) -> str:
     """Return the change for a table: points, percent, a factor where percent would be long, or "→ 0"."""
     if row.change is None:
         return ""
-    if not math.isfinite(row.change):
-        return "from 0"
     if row.other.number == 0 and row.base.number:
         return "→ 0"
-    if row.change_unit == "pt":
-        return signed(row.change, "pt")
-    if row.ratio is not None and row.ratio >= 10:
-        return f"{numbers.significant(row.ratio)}{numbers.NARROW}×"
-    return signed(row.change)
+    return change_words(row.change, row.change_unit or "%")
+
+
+def change_words(change: float, unit: str = "%") -> str:
+    """Return a change in points or percent, or as a factor where percent would be long.
+
+    >>> change_words(-29.78), change_words(4.06, "pt"), change_words(28166.2), change_words(-99.9991)
+    ('−29.8\\u202f%', '+4.1\\u202fpt', '283\\u202f×', '−99.999\\u202f%')
+    """
+    ratio = 1 + change / 100
+    if unit == "%" and math.isfinite(change) and ratio >= 10:
+        return f"{numbers.significant(ratio)}{numbers.NARROW}×"
+    digits = 1
+    while unit == "%" and -100 < change < -99.9 and round(change, digits) == -100 and digits < 7:
+        digits += 1
+    return signed(change, unit, digits=digits)
 
 
 def per_rows(pair: Pair) -> list[dict[str, Any]]:
@@ -173,7 +187,7 @@ def per_rows(pair: Pair) -> list[dict[str, Any]]:
             "label": f"{LABELS.get(per.metric, per.metric)} per {per.per}",
             "base": _per(per.base, per.metric),
             "other": _per(per.other, per.metric),
-            "change": "" if per.change is None else signed(per.change),
+            "change": "" if per.change is None else change_words(per.change),
         }
         for per in pair.per
     ]

@@ -78,7 +78,7 @@ def _pair(found: dict[str, Any]) -> list[str]:
         lines += ["", "</details>", ""]
     lines += ["<details><summary>Can they be compared?</summary>", ""]
     lines += [
-        f"- {fact['word']} {escape(fact['name'])}: {flat(fact['text'])}"
+        f"- **{escape(fact['name'])}** {fact['word']}: {flat(fact['text'])}"
         for fact in found["comparable"]["facts"]
     ]
     return [*lines, "", "</details>", ""]
@@ -101,12 +101,23 @@ def _pairs(view: dict[str, Any]) -> list[str]:
     rows = view["pairs"][:PAIRS]
     if not rows:
         return ["Nothing to compare: no launch of one side matches one of the other.", ""]
+    several = view["several"]
     lines += table(
-        ("Kernel", "Base", "Other", "Change", "Reading", "What it says", "Differs"),
-        "lrrrlll",
+        (
+            "Kernel",
+            *(("Against",) if several else ()),
+            "Base",
+            "Other",
+            "Change",
+            "Reading",
+            "What it says",
+            "Differs",
+        ),
+        "l" * (1 + several) + "rrrlll",
         [
             (
                 code(row["name"]),
+                *((escape(row["other_file"]),) if several else ()),
                 row["base"],
                 row["other"],
                 row["change"],
@@ -135,5 +146,6 @@ def _totals(view: dict[str, Any]) -> list[str]:
 def _unmatched(unmatched: dict[str, Any]) -> list[str]:
     lines = [f"<details><summary>{flat(unmatched['sentence'])}</summary>", ""]
     for row in unmatched["rows"][:PAIRS]:
-        lines.append(f"- {code(row['name'])} in {escape(row['file'])}: {flat(row['reason'])}")
+        where = f"{code(row['name'])} in {escape(row['file'])}, {row['noun']} {row['launches']}"
+        lines.append(f"- {where}: {flat(row['reason'])}")
     return [*lines, "", "</details>", ""]

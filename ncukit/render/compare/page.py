@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ncukit.compare.rows import signed
 from ncukit.compare.samples import told_apart
-from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total, Unmatched
+from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total
 from ncukit.render import numbers
 from ncukit.render.cells import Tips
-from ncukit.render.compare.block import NAME, block, flags, numbered, title
-from ncukit.render.compare.changes import LABELS, READINGS
+from ncukit.render.compare.block import NAME, block, flags, title
+from ncukit.render.compare.changes import LABELS, READINGS, change_text, change_words
 from ncukit.render.compare.origin import provenance
+from ncukit.render.compare.unmatched import unmatched_view
 from ncukit.render.line import Line, line, small
 from ncukit.render.plot import Figure
 from ncukit.render.view import head
@@ -71,7 +71,7 @@ def page_view(comparison: Comparison, *, generated: str, command: str = "") -> d
         blocks.append(made)
         figures |= drawn
     single = len(pairs) == 1
-    unmatched, totals = _unmatched(comparison), _totals(comparison)
+    unmatched, totals = unmatched_view(comparison, LISTED), _totals(comparison)
     kernels = [s.kernel for _, pair in pairs for s in (pair.base, pair.other)]
     heading = title(pairs[0][1]) if single else _heading(comparison, len(pairs))
     labels = " → ".join([comparison.base.label, ", ".join(a.other.label for a in comparison.others)])
@@ -147,7 +147,7 @@ def pair_words(pair: Pair, id: str = "kernel_duration") -> tuple[str, str, str, 
     ends = [
         numbers.short(v.number, v.unit) if v.number is not None else "unknown" for v in (row.base, row.other)
     ]
-    change = signed(row.change) if row.change is not None else "unknown"
+    change = change_text(row) or "unknown"
     return ends[0], ends[1], change, READINGS.get(row.reading, ("", ""))[0]
 
 
@@ -224,7 +224,7 @@ def _total_row(total: Total, against: Against) -> dict[str, Any]:
         "other_file": against.other.label,
         "base": ends[0],
         "other": ends[1],
-        "change": "unknown" if total.change is None else signed(total.change),
+        "change": "unknown" if total.change is None else change_words(total.change),
         "pairs": counted if total.pairs == total.of else f"{total.pairs} of {plural(total.of, 'pair')}",
     }
 
@@ -264,37 +264,12 @@ def _clean(row: Row | None) -> Line:
     if row is None:
         return line({"tip": "", "text": "not measured", "state": "missing"})
     ends = [numbers.short(v.number, "s") if v.known else "not measured" for v in (row.base, row.other)]
-    change = "" if row.change is None else f" ({signed(row.change)}, noise {numbers.short(row.noise, '%')})"
+    change = "" if row.change is None else f" ({change_text(row)}, noise {numbers.short(row.noise, '%')})"
     return line(f"{ends[0]} → {ends[1]}{change}")
 
 
 def _gpus(side: Side) -> str:
     return listed(list(dict.fromkeys(sample.kernel.gpu or "unknown GPU" for sample in side.samples)))
-
-
-def _unmatched(comparison: Comparison) -> dict[str, Any]:
-    rows = [
-        _unmatched_row(unmatched, label)
-        for against in comparison.others
-        for some, label in (
-            (against.only_base, comparison.base.label),
-            (against.only_other, against.other.label),
-        )
-        for unmatched in some
-    ]
-    words = f"{plural(len(rows), 'launch')} without a counterpart: not compared, and not a change."
-    return {"sentence": line(words), "rows": rows[:LISTED]}
-
-
-def _unmatched_row(unmatched: Unmatched, label: str) -> dict[str, Any]:
-    sample = unmatched.sample
-    return {
-        "name": shorten(sample.kernel.name or "kernel without a name", 70),
-        "file": label,
-        "launches": numbered(sample),
-        "duration": numbers.short(sample.duration, "s") if sample.duration is not None else "unknown",
-        "reason": line(unmatched.reason.replace("--match", "`--match`")),
-    }
 
 
 def _warnings(comparison: Comparison) -> list[str]:

@@ -280,7 +280,7 @@ def _unmatched(t: Terminal, view: dict[str, Any], *, verbose: bool) -> list[str]
         return []
     lines = t.wrap(flat(view["unmatched"]["sentence"]), first="NOT MATCHED  ", indent=" " * 13)
     for row in rows if verbose else rows[:6]:
-        text = f"{row['name']} in {row['file']} (launch {row['launches']}): {flat(row['reason'])}"
+        text = f"{row['name']} in {row['file']} ({row['noun']} {row['launches']}): {flat(row['reason'])}"
         lines += t.wrap(text, first="  - ", indent="    ")
     if not verbose and len(rows) > 6:
         lines.append(f"    and {len(rows) - 6} more (--verbose)")
