@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ncukit import api
 from ncukit.catalog import load
 from ncukit.compare import compare
 from ncukit.compare.comparable import Sides, judge, reading_of
@@ -571,6 +572,32 @@ def test_facts_about_comparability(id: str, base: Any, other: Any, status: str) 
     assert fact(id, base, other)[0] == status
 
 
+NAMELESS = {**A100, "gpu_name": unknown("gpu_name", "not in the report")}
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "word", "claim"),
+    [
+        (NAMELESS, A100, "not known to be the same", "what may be another GPU"),
+        (NAMELESS, {**A100, "sm_count": 84}, "differs", "another GPU"),
+        (NAMELESS, H100, "differs", "another GPU"),
+        (NAMELESS, NAMELESS, "not named", None),
+    ],
+    ids=["nothing says otherwise", "other SMs", "another architecture", "neither side"],
+)
+def test_a_gpu_without_a_name_is_not_claimed_to_be_another(
+    base: dict[str, Any], other: dict[str, Any], word: str, claim: str | None
+) -> None:
+    some = launch("add", **{**base, **TIME}), launch("copy", **{**other, "kernel_duration": 5e-6})
+    (pair,) = compared(*some).pairs
+    (gpu,) = [fact for fact in pair.facts if fact.id == "gpu"]
+    assert gpu.word == word
+    assert claim is None or pair.summary.claim.startswith(f"Another kernel on {claim}: ")
+    assert claim is not None or "another GPU" not in pair.summary.claim
+    row = pair.row("kernel_duration")
+    assert claim is None or (row is not None and row.reason.startswith(f"another kernel on {claim}: "))
+
+
 def test_another_architecture_says_nothing_about_the_work() -> None:
     """Its code has other instructions for the same work."""
     base, other = {**A100, "inst_executed": 100}, {**H100, "inst_executed": 200}
@@ -721,3 +748,10 @@ def test_launches_of_one_name_are_told_apart_by_their_shape_and_then_by_their_nu
     ]
     names = told_apart(side_of(some, "side").samples)
     assert names == ["f, 1 x 64", "f, 2 x 64, launch 2", "f, 2 x 64, launch 3", "g"]
+
+
+def test_one_word_is_enough_for_match_and_gates() -> None:
+    sides = [launch("k", n, grid_size=8, kernel_duration=1e-6, inst_executed=5) for n in range(2)]
+    found = api.compare(sides, sides, match="order", fail_on="registers_per_thread > 255")
+    assert len(found.pairs) == 2
+    assert [outcome.gate for outcome in found.gates] == ["registers_per_thread > 255"] * 2

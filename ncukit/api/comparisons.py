@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def compare(
     base: PathLike | Iterable[PathLike] | Iterable[Kernel] | Report | Reports,
     *others: PathLike | Iterable[PathLike] | Iterable[Kernel] | Report | Reports,
-    match: Iterable[str] = (),
-    fail_on: Iterable[str] = (),
+    match: str | Iterable[str] = (),
+    fail_on: str | Iterable[str] = (),
     options: CompareOptions | None = None,
 ) -> Comparison:
     """Compare ``base`` with ``others``: metrics side by side, what changed and why, what the gates say.
@@ -38,18 +38,19 @@ def compare(
     >>> found.pairs[0].summary.trend, found.failed
     ('unchanged', False)
     """
+    from dataclasses import replace
+
     from ncukit.compare import compare as against
     from ncukit.compare.gates import apply, parse
-    from ncukit.compare.match import Steering
     from ncukit.compare.options import CompareOptions
 
     found = options or CompareOptions()
     if not others:
         raise UsageError("there is nothing to compare with", "give a base and at least one other side")
-    steering = Steering.of((*found.match, *match))
-    gates = [*found.gates, *(parse(text) for text in (*found.fail_on, *fail_on))]
+    found = replace(found, match=(*found.match, *_each(match)))
+    gates = [*found.gates, *(parse(text) for text in (*found.fail_on, *_each(fail_on)))]
     sides = [_side(what, found, number) for number, what in enumerate((base, *others))]
-    comparison = against(sides[0], sides[1:], steering=steering, elements=found.elements)
+    comparison = against(sides[0], sides[1:], steering=found.steering, elements=found.elements)
     return apply(
         comparison,
         gates,
@@ -57,6 +58,10 @@ def compare(
         beyond_noise=found.beyond_noise,
         chosen=found.kernel is not None,
     )
+
+
+def _each(words: str | Iterable[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
 
 
 def _side(what: Any, options: CompareOptions, number: int) -> Side:

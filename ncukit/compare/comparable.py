@@ -13,6 +13,9 @@ from ncukit.catalog.load import DATA
 from ncukit.model import Kernel
 from ncukit.model.comparison import Comparable
 
+OTHER_GPU = "another GPU"
+MAYBE_OTHER_GPU = "what may be another GPU"
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -49,6 +52,14 @@ class Sides:
             and self.base.gpu == self.other.gpu
             and self.base.number("sm_count") == self.other.number("sm_count")
         )
+
+    @property
+    def elsewhere(self) -> str:
+        """Where the other launch ran, if not on the same GPU, in words: a report may not name its GPU."""
+        sms = {self.base.number("sm_count"), self.other.number("sm_count")}
+        named = self.base.gpu and self.other.gpu
+        surely = named or (None not in self.capabilities and not self.same_architecture)
+        return OTHER_GPU if surely or (len(sms) == 2 and None not in sms) else MAYBE_OTHER_GPU
 
     def differ(self, between: str) -> bool:
         """Return whether the sides differ as a rule asks: between any two, GPUs, or architectures."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncukit.compare.comparable import Sides
+from ncukit.compare.comparable import OTHER_GPU, Sides
 from ncukit.compare.match import Match
 from ncukit.compare.noise import FEW, FLOOR, SHORT, SHORT_FLOOR
 from ncukit.compare.rows import signed
@@ -16,6 +16,8 @@ from ncukit.model.comparison import Fact, Row, Side
 
 CLOCKS = 0.03
 """Share by which clocks may differ: more than that and durations differ by themselves."""
+UNNAMED = "unknown GPU"
+SHARES = "Rates compare as shares of their own peaks."
 GROUPS = (
     ("flops_fp32", "FLOPs"),
     ("l1_hit_rate_pct", "hit rates"),
@@ -51,8 +53,10 @@ def verdict_on(facts: tuple[Fact, ...]) -> str:
     if any(fact.status == "bad" for fact in doubts):
         bad = [fact for fact in doubts if fact.status == "bad"]
         return f"No: {listed([f'{fact.name.lower()}, {fact.word}' for fact in bad])}."
-    if any(fact.id == "gpu" and fact.status == "warn" for fact in doubts):
-        return "In part: other GPUs. Each row says what it can be compared as, and why not."
+    gpus = next((fact for fact in doubts if fact.id == "gpu"), None)
+    if gpus is not None:
+        why = "other GPUs" if gpus.word == "differs" else f"GPUs {gpus.word}"
+        return f"In part: {why}. Each row says what it can be compared as, and why not."
     if doubts:
         return f"With care: {listed([f'{fact.name.lower()} {fact.word}' for fact in doubts])}."
     unknown = [fact.name.lower() for fact in facts if fact.status == "no" and fact.id != "spread"]
@@ -61,18 +65,25 @@ def verdict_on(facts: tuple[Fact, ...]) -> str:
 
 def _gpu(sides: Sides) -> Fact:
     names = [_device(kernel) for kernel in (sides.base, sides.other)]
+    if sides.same_gpu and sides.base.gpu is None:
+        text = f"Neither side names its GPU; both have {names[0].removeprefix(f'{UNNAMED}, ')}."
+        return Fact("gpu", "GPU", "no", "not named", text)
     if sides.same_gpu:
         return Fact("gpu", "GPU", "ok", "same", f"{names[0]}.")
     if None in sides.capabilities:
         return Fact("gpu", "GPU", "no", "unknown", f"Base: {names[0]}. Other: {names[1]}.")
+    if sides.elsewhere != OTHER_GPU:
+        which = "base" if sides.base.gpu is None else "other side"
+        text = f"The {which} does not name it: {names[0]}, then {names[1]}. {SHARES}"
+        return Fact("gpu", "GPU", "warn", "not known to be the same", text)
     how = "architecture" if not sides.same_architecture else "GPU of the same architecture"
-    text = f"Another {how}: {names[0]}, then {names[1]}. Rates compare as shares of their own peaks."
+    text = f"Another {how}: {names[0]}, then {names[1]}. {SHARES}"
     return Fact("gpu", "GPU", "warn", "differs", text)
 
 
 def _device(kernel: Kernel) -> str:
     cc, sms = kernel.compute_capability, kernel.number("sm_count")
-    parts = [kernel.gpu or "unknown GPU", f"CC {cc}" if cc else "", f"{sms:.0f} SMs" if sms else ""]
+    parts = [kernel.gpu or UNNAMED, f"CC {cc}" if cc else "", f"{sms:.0f} SMs" if sms else ""]
     return ", ".join(part for part in parts if part)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ncukit.catalog import Metric, load
-from ncukit.compare.comparable import Judged, Sides, judge, reading_of
+from ncukit.compare.comparable import OTHER_GPU, Judged, Sides, judge, reading_of
 from ncukit.compare.noise import noise
 from ncukit.compare.samples import SAME_WORK
 from ncukit.model import Kernel, Value
@@ -31,15 +31,16 @@ def rows(base: Sample, other: Sample, sides: Sides) -> dict[str, Row]:
     return {metric.id: _row(metric, base, other, sides) for metric in load().metrics.values()}
 
 
-def read(rows: Mapping[str, Row], other_kind: str = "") -> dict[str, Row]:
+def read(rows: Mapping[str, Row], other_kind: str = "", where: str = OTHER_GPU) -> dict[str, Row]:
     """Return the rows with what each change says, which for some depends on whether another one changed.
 
-    More or less of anything is neither good nor bad where ``other_kind`` says what differs beside the GPU.
+    More or less of anything is neither good nor bad where ``other_kind`` says what differs beside the GPU;
+    ``where`` is where the other launch ran, in words.
     """
     found = {id: replace(row, **_reading(row, rows)) for id, row in rows.items()}  # type: ignore[arg-type]
     if not other_kind:
         return found
-    why = f"{other_kind[0].lower()}{other_kind[1:]} on another GPU: see the quantities per unit of work"
+    why = f"{other_kind[0].lower()}{other_kind[1:]} on {where}: see the quantities per unit of work"
     return {
         id: replace(row, reading="moved", reason=why)
         if row.reading in ("better", "worse") and load().metrics[id].unit in EXTENSIVE
@@ -108,8 +109,8 @@ def signed(change: float, unit: str = "%", *, digits: int = 1) -> str:
     """
     if not math.isfinite(change):
         return "from 0"
-    text = f"{change:+.{digits}f}"
-    if not float(text):
+    text = f"{change:+,.{digits}f}"
+    if not round(change, digits):
         text = text[1:]
     return f"{text}\u202f{unit}".replace("-", "\u2212")
 

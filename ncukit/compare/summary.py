@@ -88,7 +88,7 @@ def _claim(
     if kind := other_kind(rows, sides):
         ends = [short(value.number, "s") for value in (time.base, time.other)]
         where = [kernel.gpu or "the GPU of the " + side for kernel, side in _named(sides)]
-        claim = f"{kind} on another GPU: {ends[0]} on {where[0]}, {ends[1]} on {where[1]}"
+        claim = f"{kind} on {sides.elsewhere}: {ends[0]} on {where[0]}, {ends[1]} on {where[1]}"
         return f"{claim}; {_limits(match, joined=True)}", WORK, (DURATION, "flops_total")
     if not sides.same_gpu:
         on = f"on {sides.other.gpu or 'the other GPU'}, against {sides.base.gpu or 'the base'}"
@@ -159,7 +159,7 @@ def _confidence(
     """Return how sure the change is, and what would make it surer."""
     doubts = [f for f in facts if f.status == "warn" and f.id in ("clocks", "caches", "peers", "work")]
     if cause == WORK:
-        return "low", "the times of other work or another kernel on another GPU do not compare"
+        return "low", "the times of other work or another kernel do not compare between GPUs"
     if time is clean:
         return "high", "clean times on both sides, each with its spread"
     least = min(match.base.repeats, match.other.repeats)
