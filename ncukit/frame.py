@@ -8,10 +8,13 @@ from typing import Any, Literal
 import pandas
 
 from ncukit.catalog import load
+from ncukit.errors import UsageError
 from ncukit.model import Kernel
 from ncukit.model.comparison import Comparison, Pair, Row
 
 CONTEXT = ("file", "index", "name", "demangled", "gpu", "failed")
+FORMS = ("long", "wide")
+BY = ("gpu", "compute_capability", "file", "name")
 _TYPES = {"index": "Int64", "failed": "boolean"}
 _LONG = (*CONTEXT, "metric", "value", "text", "unit", "quality", "reason")
 _COMPARED = (
@@ -37,7 +40,14 @@ def frame(
     long form keeps unit, quality and reason beside the value.  ``raw`` adds native metrics that were read.
     With ``by`` there is one row a kernel and metric and one column a GPU (capability, file or name): the
     median of its launches, missing where it is unknown in all of them.
+
+    Raises:
+        UsageError: there is no such ``form`` or ``by``.
     """
+    for name, given, known in (("form", form, FORMS), ("by", by, (None, *BY))):
+        if given not in known:
+            choices = ", ".join(repr(one) for one in known if one is not None)
+            raise UsageError(f"{name}={given!r} is no way to lay out a frame", f"{name} is one of {choices}")
     if by is not None:
         return _side_by_side(kernels, by, raw)
     return _wide(kernels, raw) if form == "wide" else _long(kernels, raw)

@@ -11,6 +11,7 @@ import pytest
 
 import ncukit
 from ncukit.catalog import load
+from ncukit.errors import UsageError
 from ncukit.frame import CONTEXT
 from tests.compared import A100, H100, compared, launch, unknown
 
@@ -137,6 +138,13 @@ def test_no_launch_is_an_empty_frame_of_the_same_columns(
     if not isinstance(some.index, pandas.MultiIndex):
         assert list(empty.columns) == list(some.columns)
         assert dict(empty.dtypes) == dict(some.dtypes)
+
+
+@pytest.mark.parametrize("wrong", [{"form": "tall"}, {"by": "colour"}])
+def test_a_form_or_column_that_does_not_exist_is_refused_with_those_that_do(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="is no way to lay out a frame") as error:
+        ncukit.frame(two(), **wrong)
+    assert "is one of '" in error.value.hint
 
 
 def test_frames_survive_parquet(tmp_path: Path) -> None:

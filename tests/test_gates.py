@@ -242,17 +242,22 @@ def test_the_nearest_file_upwards_counts_up_to_the_repository(tmp_path: Path) ->
         ("[compare]\nfailon = []", "[compare] has no key 'failon'"),
         ("[compare]\nfail_on = 'x'", "fail_on must be a list"),
         ("[compare]\nfail_on = [3]", "3 is no gate"),
-        ("[compare]\nallow_unknown = 'yes'", "allow_unknown must be a true or false"),
+        ("[compare]\nallow_unknown = 'yes'", "allow_unknown must be true or false"),
         ("[compare.kernels.a]\nfail = []", "[compare.kernels.a] has no key 'fail'"),
         ("[compares]", "there is no table [compares]"),
         ("compare = 3", "compare is no table"),
-        ("[compare", "cannot be read"),
+        ("[compare", "is no valid TOML"),
     ],
 )
 def test_what_nobody_knows_is_an_error(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as found:
         settings(tmp_path, text)
     assert message in found.value.message
+
+
+def test_a_file_that_is_not_there_is_said_without_an_error_number(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.toml cannot be read: No such file or directory$"):
+        load_settings(tmp_path, tmp_path / "none.toml")
 
 
 def test_a_wrong_metric_in_the_file_names_the_nearest(tmp_path: Path) -> None:

@@ -60,8 +60,10 @@ def load_settings(start: Path | None = None, file: Path | None = None) -> Settin
         return Settings(baselines=root / baseline.FOLDER)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}", "see `ncukit compare --help`") from error
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}", "check the path") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} is no valid TOML: {error}", "mend the file") from error
     return _settings(data, file)
 
 
@@ -93,7 +95,8 @@ def _table(found: Any, file: Path, name: str, keys: Mapping[str, type]) -> Mappi
             near = get_close_matches(key, keys, 1, 0.4) or list(keys)
             raise UsageError(f"{file}: [{name}] has no key {key!r}", f"nearest: {near[0]}")
         if not isinstance(value, keys[key]):
-            raise UsageError(f"{file}: {key} must be a {_kind(keys[key])}", "see `ncukit compare --help`")
+            kind, example = _KINDS[keys[key]]
+            raise UsageError(f"{file}: {key} must be {kind}", f"write {key} = {example}" if example else "")
     return found
 
 
@@ -103,5 +106,10 @@ def _text(value: Any, file: Path) -> str:
     return value
 
 
-def _kind(kind: type) -> str:
-    return {list: "list", bool: "true or false", str: "text", dict: "table"}[kind]
+_KINDS = {
+    list: ("a list", "['dram_bytes > +5%']"),
+    bool: ("true or false", "true"),
+    str: ("text", "'.ncukit/baselines'"),
+    dict: ("a table", ""),
+}
+"""What a key of a type must be, in words, and an example."""
