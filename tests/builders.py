@@ -25,6 +25,14 @@ COLUMNS = {
 """Short names of counters by instruction; any other name is a stall state, of samples that cost time."""
 START = 0x7F00_0000_1000
 """PC of the first instruction of `code`."""
+TARGET: Mapping[str, Any] = {
+    "kind": "workload",
+    "name": "gemm",
+    "meaning": "workload gemm",
+    "args": [],
+    "params": {},
+}
+"""What a run measured, as its record says it."""
 
 
 def raw_kernel(

@@ -29,7 +29,7 @@ from ncukit.tools.cuda import Driver
 from ncukit.tools.nsys import NsysOptions
 from ncukit.tools.nsys import argv as nsys_argv
 from ncukit.tools.probe import probe
-from tests.builders import raw_kernel
+from tests.builders import TARGET, raw_kernel
 from tests.nsys_builder import Builder
 from tests.runs import WORKLOAD
 
@@ -351,7 +351,7 @@ def test_fewer_launches_than_asked_for_are_denied(chosen: Any) -> None:
 
 
 def a_run(**changes: Any) -> Run:
-    return Run("2026-01-01T00:00:00Z", "0", {"name": "gemm"}, ProfileOptions().as_dict(), **changes)
+    return Run("2026-01-01T00:00:00Z", "0", TARGET, ProfileOptions().as_dict(), **changes)
 
 
 def test_files_appear_only_when_whole(tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
         RunDirectory.resume(tmp_path / "run")
     directory.close()
     again, run = RunDirectory.resume(tmp_path / "run")
-    assert run.target == {"name": "gemm"}
+    assert run.target == TARGET
     again.close()
 
 

@@ -23,7 +23,7 @@ from ncukit.model.survey import Measured, Origin, Survey, Unusable
 from ncukit.render import html
 from ncukit.render.index.row import link
 from ncukit.render.index.view import page_view
-from tests.builders import kernel, raw_kernel
+from tests.builders import TARGET, kernel, raw_kernel
 from tests.diagnoses import HOSTILE
 from tests.ncurep import Device, Launch, write_report
 from tests.test_html import Page
@@ -293,7 +293,7 @@ def run_directory(path: Path, revision: str, days: int, *, counters: bool = True
     """Write what a run leaves: its record, clean timing, page, and the report of ncu."""
     path.mkdir(parents=True)
     created = (START + timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    target = {"kind": "workload", "name": "gemm", "params": {"n": 64}}
+    target = {**TARGET, "params": {"n": 64}}
     git = {"revision": revision, "modified": False}
     record = Run(created, "0.1.0", target, {}, git=git, **{"status": "complete", **fields})
     (path / "run.json").write_text(json.dumps(record.as_dict()))
@@ -311,7 +311,7 @@ def test_runs_reports_and_bad_files_are_all_found(tmp_path: Path) -> None:
     report(tmp_path / "plain.ncu-rep", "copy", 5)
     (tmp_path / "plain.html").write_text("a page")
     (tmp_path / "bad.ncu-rep").write_text("no report\n" * 9)
-    error = {"code": "no-driver", "message": "no driver"}
+    error = {"code": "no-driver", "message": "no driver", "hint": "install one"}
     run_directory(tmp_path / "three", "abc", 2, counters=False, status="failed", error=error)
     found = survey(tmp_path, workers=1)
     origins = {one.origin.name: one.origin for one in found.measured}

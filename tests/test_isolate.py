@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.errors import ReaderCrashed
+from ncukit.cli.failures import as_error
+from ncukit.errors import ReaderCrashed, ReportError
 from ncukit.model import Wanted
 from ncukit.read import isolate, native
+from ncukit.read.report import Source
 
 NAMES = Wanted(metrics=frozenset({"gpu__time_duration.sum"}))
 
@@ -60,6 +62,52 @@ def test_a_child_that_raises_says_what(monkeypatch, sample):
     monkeypatch.setattr(native, "results", lambda context, wanted: iter([{"bad": object()}]))
     with pytest.raises(ReaderCrashed, match="TypeError"):
         list(isolate.results(sample, NAMES))
+
+
+@pytest.mark.parametrize("isolated", [True, False], ids=["isolated", "in process"])
+@pytest.mark.parametrize(
+    "raised",
+    [ValueError, TypeError, RuntimeError, OverflowError, MemoryError],
+    ids=lambda kind: kind.__name__,
+)
+def test_what_the_library_raises_on_damaged_content_is_the_file_s_fault(
+    monkeypatch, sample, raised, isolated
+):
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(native, "results", raising(raised("in the content")))
+    with pytest.raises(ReportError, match=f"{raised.__name__}: in the content"):
+        list(Source(sample, isolate=isolated).launches(NAMES))
+
+
+@pytest.mark.parametrize("isolated", [True, False], ids=["isolated", "in process"])
+@pytest.mark.parametrize(
+    "raised",
+    [NameError, ImportError, AssertionError, AttributeError, KeyError],
+    ids=lambda kind: kind.__name__,
+)
+def test_a_fault_of_the_program_is_not_blamed_on_the_file(monkeypatch, sample, raised, isolated):
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(native, "results", raising(raised("of ours")))
+    with pytest.raises(Exception, match="of ours") as caught:
+        list(Source(sample, isolate=isolated).launches(NAMES))
+    assert not isinstance(caught.value, ReportError)
+    assert raised.__name__ in repr(caught.value)
+    assert as_error(caught.value).code == "internal"
+
+
+def raising(error):
+    def results(context, wanted):
+        raise error
+        yield
+
+    return results
+
+
+def test_a_new_interpreter_imports_nothing_from_the_current_folder(monkeypatch, sample, tmp_path):
+    (tmp_path / "json.py").write_text("raise SystemExit('taken from the current folder')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._execute)
+    assert list(isolate.results(os.path.abspath(sample), NAMES))
 
 
 def test_a_child_that_hangs_is_ended(monkeypatch, sample):

@@ -12,8 +12,9 @@ from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from ncukit.api.reports import PathLike
-from ncukit.errors import NcukitError, UsageError
+from ncukit.errors import NcukitError, ReportError, UsageError
 from ncukit.model.experiment import (
+    EXPERIMENT_SCHEMA,
     SIDES,
     ExperimentRecord,
     Prediction,
@@ -133,17 +134,15 @@ def read_experiment(path: PathLike) -> ExperimentRecord:
     Raises:
         ReportError: there is none, or it is damaged.
     """
-    from ncukit.collect.directory import read_json
-    from ncukit.errors import ReportFormatError
+    from ncukit.schemas.documents import read_document
 
     file = Path(path) / RECORD if Path(path).is_dir() else Path(path)
-    data = read_json(file)
-    if not str(data.get("schema", "")).startswith("ncukit.experiment/1"):
-        raise ReportFormatError(file, f"{file} is not of schema ncukit.experiment/1", "give an experiment")
-    try:
-        return ExperimentRecord.from_dict(data)
-    except (KeyError, TypeError) as error:
-        raise ReportFormatError(file, f"{file} is damaged: {error}", "experiment again") from error
+    record = ExperimentRecord.from_dict(read_document(file, EXPERIMENT_SCHEMA, "experiment again"))
+    for number, one in enumerate(record.repetitions):
+        if missing := {goal.metric for goal in record.goals} - one.values.keys():
+            what = f"repetitions[{number}].values has no {min(missing)}"
+            raise ReportError(file, f"{file} is damaged: {what}", "experiment again", code="report-damaged")
+    return record
 
 
 def _sides(

@@ -99,11 +99,10 @@ def time(
     from dataclasses import replace
 
     from ncukit.collect.carry import at_point, carry_out
-    from ncukit.collect.directory import TIMING, read_json
+    from ncukit.collect.directory import TIMING, read_timing
     from ncukit.collect.options import ProfileOptions
     from ncukit.collect.target import resolve
     from ncukit.diagnose.isolate import launch_for_ncu
-    from ncukit.model.run import Timing
 
     wanted = replace(options or ProfileOptions(), skip_nsys=True, skip_ncu=True)
     words = [os.fspath(target)] if isinstance(target, str | os.PathLike) else list(target)
@@ -116,5 +115,5 @@ def time(
             )
             if carried.failure is not None:
                 raise carried.failure.error()
-            timings.append(Timing.from_dict(read_json(path / TIMING)))
+            timings.append(read_timing(path / TIMING))
     return timings

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncukit.collect.directory import PROFILE, read_json
+from ncukit.collect.directory import PROFILE
 from ncukit.collect.isolation import WANTED, only_configuration_differs, prove
 from ncukit.collect.presets import COSTLY, Collected, collected, estimate
 from ncukit.collect.session import Session, tool_failure
@@ -17,6 +17,7 @@ from ncukit.model import RawKernel
 from ncukit.model.run import Chosen, Isolation
 from ncukit.read.failed import failure as measurement_failure
 from ncukit.read.report import Source
+from ncukit.schemas.documents import read_json
 from ncukit.tools import host, ncu
 from ncukit.tools.failures import Context, Failure, failure
 from ncukit.tools.names import Base, NamePattern, nvtx_range

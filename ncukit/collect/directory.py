@@ -9,13 +9,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from ncukit.errors import ReportFormatError, ReportNotFound, UsageError
-from ncukit.model.run import OutputFile, Run
+from ncukit.errors import UsageError
+from ncukit.model.run import RUN_SCHEMA, TIMING_SCHEMA, OutputFile, Run, Timing
+from ncukit.schemas.documents import read_document
 
 RECORD = "run.json"
 TIMING = "timing.json"
@@ -157,37 +156,17 @@ def read_record(path: Path) -> Run:
         ReportNotFound: there is no such directory, or no run in it.
         ReportFormatError: it is damaged, or of a version that this ncukit does not know.
     """
-    data = read_json(path / RECORD)
-    if not str(data.get("schema", "")).startswith("ncukit.run/1"):
-        raise ReportFormatError(
-            path / RECORD, f"{path / RECORD} is not of schema ncukit.run/1", "use the ncukit that wrote it"
-        )
-    try:
-        return Run.from_dict(data)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ReportFormatError(
-            path / RECORD, f"{path / RECORD} is damaged: {error}", "profile again"
-        ) from error
+    return Run.from_dict(read_document(path / RECORD, RUN_SCHEMA))
 
 
-def read_json(file: Path) -> Mapping[str, Any]:
-    """Return the JSON object in ``file``.
+def read_timing(file: Path) -> Timing:
+    """Return the timing in ``file``.
 
     Raises:
         ReportNotFound: there is no such file.
-        ReportFormatError: it is no JSON object.
+        ReportFormatError: it is damaged, or of a version that this ncukit does not know.
     """
-    try:
-        data = json.loads(file.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ReportNotFound(file, f"there is no {file.name} in {file.parent}", "check the path") from error
-    except OSError as error:
-        raise ReportNotFound(file, f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ReportFormatError(file, f"{file} is damaged: {error}", "profile again") from error
-    if not isinstance(data, dict):
-        raise ReportFormatError(file, f"{file} is damaged: it holds no object", "profile again")
-    return data
+    return Timing.from_dict(read_document(file, TIMING_SCHEMA, "time again"))
 
 
 def slug(name: str) -> str:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import TIMING, read_json
+from ncukit.collect.directory import TIMING, read_timing
 from ncukit.collect.options import ProfileOptions
 from ncukit.collect.session import Session, Stop, tool_failure
 from ncukit.collect.target import Target
 from ncukit.errors import ReportError, ToolError
 from ncukit.model.run import Timing
+from ncukit.schemas.documents import read_json
 from ncukit.tools import cuda, host, nvcc
 from ncukit.tools.failures import Context, Failure, classify, failure
 from ncukit.tools.run import Completed
@@ -67,7 +68,7 @@ def time_cleanly(session: Session) -> None:
         session.skip("timing", "--skip-time")
         return
     if session.finished("timing", TIMING):
-        session.timing = Timing.from_dict(read_json(session.file(TIMING)))
+        session.timing = read_timing(session.file(TIMING))
     else:
         session.timing = _timed(session)
     session.marks = session.timing.marks

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import read_json
 from ncukit.collect.identity import profilers_in
 from ncukit.collect.measure import why
 from ncukit.collect.options import ProfileOptions
@@ -19,6 +18,7 @@ from ncukit.collect.target import Target
 from ncukit.errors import ReportError, UsageError
 from ncukit.model.ops import Counted, Stay
 from ncukit.read.host_samples import read_counts, read_pyspy
+from ncukit.schemas.documents import read_json
 from ncukit.tools import pyspy
 from ncukit.tools.environment import child_environment
 from ncukit.tools.run import Completed, run

@@ -7,12 +7,13 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from ncukit.collect.directory import EXPORT, TORCH_TRACE, TRACE, read_json
+from ncukit.collect.directory import EXPORT, TORCH_TRACE, TRACE
 from ncukit.collect.session import Choose, Session, Stop, tool_failure
 from ncukit.errors import ReportError, ToolError, UsageError
 from ncukit.model.trace import Trace
 from ncukit.read.nsys import read_export
 from ncukit.read.torch_trace import read_torch_trace
+from ncukit.schemas.documents import read_json
 from ncukit.tools import host, nsys
 from ncukit.tools.failures import Context, Failure, classify, failure
 from ncukit.tools.nsys_export import export_sqlite

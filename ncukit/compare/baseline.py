@@ -20,12 +20,14 @@ from ncukit.model.comparison import Sample, Side
 from ncukit.model.recorded import Recorded
 from ncukit.model.run import Timing
 from ncukit.roofline import place
+from ncukit.schemas.documents import read_document
 from ncukit.whole import write_text
 
 SCHEMA = "ncukit.baseline/1"
 FOLDER = Path(".ncukit/baselines")
 """Where baselines lie, from the folder of ncukit.toml or else of the repository."""
 PREFIX = "baseline:"
+_AGAIN = "make it again with `ncukit baseline set`"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -111,15 +113,12 @@ def read_file(path: Path, keep: Callable[[Kernel], bool] = lambda kernel: True) 
         ReportFormatError: it is no baseline, or damaged.
         ReportEmpty: it holds no launch that ``keep`` wants.
     """
+    data = read_document(path, SCHEMA, _AGAIN)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            raise ValueError(f"its schema is not {SCHEMA}")
         side = _side(data)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ReportFormatError(
-            path, f"{path} is no baseline: {error}", "make it again with `ncukit baseline set`"
-        ) from error
+    except IndexError as error:  # a raw counter that the baseline does not name
+        message = f"{path} is damaged: {error}"
+        raise ReportFormatError(path, message, _AGAIN, code="report-damaged") from error
     chosen = tuple(sample for sample in side.samples if keep(sample.kernel))
     if not chosen:
         raise ReportEmpty(path, f"{path} holds no launch that was asked for", "choose one that it holds")

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from ncukit.collect.directory import PROFILE, RECORD, TIMING, read_json, read_record
+from ncukit.collect.directory import PROFILE, RECORD, TIMING, read_record, read_timing
 from ncukit.compare import baseline
 from ncukit.compare.samples import samples
-from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNotFound
+from ncukit.errors import ReportEmpty, ReportError, ReportNotFound
 from ncukit.model import Kernel, ReportFile, Wanted
 from ncukit.model.comparison import Side
 from ncukit.model.recorded import Recorded
-from ncukit.model.run import Run, Timing
+from ncukit.model.run import Run
 from ncukit.normalise import normalise, wanted
 from ncukit.read.report import Source
 from ncukit.read.session import recorded
@@ -134,7 +134,7 @@ def _run(path: Path, choice: Choice) -> Side:
     return replace(
         side,
         kind="run",
-        timing=_timing(path / TIMING),
+        timing=read_timing(path / TIMING) if (path / TIMING).is_file() else None,
         recorded=replace(
             known,
             ncu=known.ncu or (str(version) if version else None),
@@ -150,15 +150,6 @@ def _ranks(run: Run) -> int | None:
     """Return how many processes ran the program together, as torchrun says it; None where unsaid."""
     size = str(run.environment.get("variables", {}).get("WORLD_SIZE", ""))
     return int(size) if size.isdecimal() else None
-
-
-def _timing(path: Path) -> Timing | None:
-    if not path.is_file():
-        return None
-    try:
-        return Timing.from_dict(read_json(path))
-    except (KeyError, TypeError) as error:
-        raise ReportFormatError(path, f"{path} is no timing: {error}", "time again") from error
 
 
 def _nothing(text: str, choice: Choice) -> ReportError:

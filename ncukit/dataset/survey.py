@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import PAGE, PROFILE, RECORD, TIMING, read_json, read_record
+from ncukit.collect.directory import PAGE, PROFILE, RECORD, TIMING, read_record, read_timing
 from ncukit.dataset.build import Progress, build, gpu_of
 from ncukit.dataset.inputs import SUFFIXES
 from ncukit.dataset.state import NAME, Entry, State
 from ncukit.errors import ReportError, ReportNotFound
-from ncukit.model.run import Run, Timing
+from ncukit.model.run import Run
 from ncukit.model.survey import Measured, Origin, Survey, Unusable
 
 _LIGHT = [
@@ -190,8 +190,8 @@ def _reason(entry: Entry, path: str) -> str:
 def _clean(folder: Path) -> float | None:
     """Return the median [s] of the clean timing of a run; None where there is none of the GPU."""
     try:
-        timing = Timing.from_dict(read_json(folder / TIMING))
-    except (ReportError, KeyError, TypeError):
+        timing = read_timing(folder / TIMING)
+    except ReportError:
         return None
     return timing.median if timing.is_gpu_time else None
 

@@ -137,11 +137,11 @@ class Run:
         Raises:
             KeyError, TypeError: ``data`` is no run.
         """
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known = _known(cls, data)
         known["steps"] = tuple(_step(step) for step in known.get("steps", ()))
         if (proof := known.get("isolation")) is not None:
-            rows = tuple(Compared(**row) for row in proof["compared"])
-            known["isolation"] = Isolation(**{**proof, "compared": rows})
+            rows = tuple(Compared(**_known(Compared, row)) for row in proof["compared"])
+            known["isolation"] = Isolation(**{**_known(Isolation, proof), "compared": rows})
         for name in ("notes", "points"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)
@@ -193,15 +193,19 @@ class Timing:
         Raises:
             KeyError, TypeError: ``data`` is no timing.
         """
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known = _known(cls, data)
         for name in ("samples", "notes"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
 
+def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    return {f.name: data[f.name] for f in fields(cls) if f.name in data}
+
+
 def _step(data: Mapping[str, Any]) -> StepRecord:
-    files = tuple(OutputFile(**file) for file in data.get("files", ()))
-    known = {f.name: data[f.name] for f in fields(StepRecord) if f.name in data}
+    files = tuple(OutputFile(**_known(OutputFile, file)) for file in data.get("files", ()))
+    known = _known(StepRecord, data)
     for name in ("command", "notes"):
         known[name] = tuple(known.get(name, ()))
     return StepRecord(**{**known, "files": files})

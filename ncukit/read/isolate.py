@@ -26,7 +26,8 @@ from ncukit.read import native
 
 _LENGTH = struct.Struct("<I")
 _END = b"\x00"
-_FAILED = b"\x01"
+_DAMAGED = b"\x01"
+_FAULT = b"\x02"
 _PATIENCE = 0.2
 """[s] that a child gets to end by itself before it is killed."""
 _HANG = 25
@@ -47,6 +48,7 @@ class Reader:
 
         Raises:
             ReaderCrashed: the child died (abort, segmentation fault), or the library raised.
+            RuntimeError: the child has a fault of its own, which is none of the file.
         """
         detail = ""
         try:
@@ -57,9 +59,11 @@ class Reader:
             while (message := _receive(self._answers)) is not None:
                 if message == _END:
                     return
-                if message[:1] == _FAILED:
+                if message[:1] == _DAMAGED:
                     detail = message[1:].decode(errors="replace")
                     break
+                if message[:1] == _FAULT:
+                    raise RuntimeError(f"the reading child: {message[1:].decode(errors='replace')}")
                 yield json.loads(message)
         finally:
             self.close()
@@ -132,7 +136,7 @@ def _execute(path: str) -> _Start:
         os.set_inheritable(fd, fd == target)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     pid = os.posix_spawn(
-        sys.executable, [sys.executable, "-c", program, path], environment, file_actions=files
+        sys.executable, [sys.executable, "-P", "-c", program, path], environment, file_actions=files
     )
     os.close(request_out)
     os.close(answer_in)
@@ -209,8 +213,14 @@ def serve(path: str, requests: int, answers: int) -> None:
             _send(outgoing, _END)
         except BrokenPipeError:
             return
+        except native.DAMAGE as error:
+            _send(outgoing, _DAMAGED + _words(error))
         except Exception as error:
-            _send(outgoing, _FAILED + f"{type(error).__name__}: {error}".encode())
+            _send(outgoing, _FAULT + _words(error))
+
+
+def _words(error: Exception) -> bytes:
+    return f"{type(error).__name__}: {error}".encode(errors="replace")
 
 
 def _alarm(seconds: int) -> None:

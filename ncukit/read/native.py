@@ -23,6 +23,11 @@ MESSAGES = {0: "none", 1: "ok", 2: "optimization", 3: "warning", 4: "error"}
 SPEEDUPS = {1: "local", 2: "global"}
 
 
+DAMAGE = (TypeError, ValueError, RuntimeError, OverflowError, MemoryError)
+"""What the bindings raise on damaged content: text that is none, numbers out of range, lengths of garbage.
+
+Anything else (a name, an attribute, a module or a key that is missing) is a fault of the program.
+"""
 Plain = dict[str, Any]
 
 

@@ -87,7 +87,7 @@ class Source:
             return
         try:
             yield from native.results(native.load(file), wanted)
-        except (TypeError, ValueError, RuntimeError) as exc:  # what the bindings raise on damaged content
+        except native.DAMAGE as exc:
             raise self._damaged(f"{type(exc).__name__}: {exc}") from exc
 
     def described(self, launches: int) -> ReportFile:

@@ -5,15 +5,15 @@ They lie below the peaks of the counters and the data sheet, and show what good 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.errors import ReportFormatError, ReportNotFound, UsageError
+from ncukit.errors import ReportFormatError, UsageError
 from ncukit.model import Roof, Roofline
 from ncukit.model.probe import PROBE_SCHEMA
+from ncukit.schemas.documents import read_document
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,7 @@ def read_measured(path: str | Path) -> Measured:
     """
     path = Path(path)
     again = "make it with: ncukit probe copy matmul -o FILE"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ReportNotFound(path, f"{path} cannot be read: {error.strerror}", again) from error
-    except ValueError as error:
-        raise ReportFormatError(path, f"{path} holds no measured ceilings: it is no JSON", again) from error
-    if not isinstance(data, dict) or data.get("schema") != PROBE_SCHEMA:
-        raise ReportFormatError(path, f"{path} holds no measured ceilings ({PROBE_SCHEMA})", again)
+    data = read_document(path, PROBE_SCHEMA, again)
     try:
         done = [
             p["result"] for p in data["probes"] if p["state"] == "done" and p["name"] in ("copy", "matmul")

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import read_json
 from ncukit.collect.experiment.bench import Bench
 from ncukit.collect.experiment.options import ExperimentOptions
 from ncukit.collect.identity import target_data
@@ -15,6 +14,7 @@ from ncukit.collect.options import ProfileOptions
 from ncukit.collect.target import Target, resolve
 from ncukit.errors import ReportError, UsageError
 from ncukit.model.experiment import SIDES, Control, Correctness, Goal, Repetition, SideName
+from ncukit.schemas.documents import read_json
 from ncukit.tools import host
 from ncukit.tools.failures import Context, Failure, classify, failure
 from ncukit.tools.run import Completed

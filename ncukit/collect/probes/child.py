@@ -6,10 +6,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from ncukit.collect.directory import read_json
 from ncukit.collect.probes import ProbeOptions
 from ncukit.errors import ReportError
 from ncukit.model.probe import Probed
+from ncukit.schemas.documents import read_json
 from ncukit.tools.environment import child_environment
 from ncukit.tools.run import Completed, run
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import EXPORT, PROFILE, TIMING, TORCH_TRACE, TRACE, read_json, read_record
+from ncukit.collect.directory import EXPORT, PROFILE, TIMING, TORCH_TRACE, TRACE, read_record, read_timing
 from ncukit.diagnose import diagnose
 from ncukit.diagnose.isolate import launch_for_ncu, region
 from ncukit.diagnose.timeline import describe
 from ncukit.diagnose.timeline.names import kernel_kind
 from ncukit.diagnose.timeline.scope import Scope
-from ncukit.errors import ReportError, UsageError
+from ncukit.errors import UsageError
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.model.run import Run, Timing
 from ncukit.model.timeline import LaunchChoice, Timeline
@@ -70,7 +70,7 @@ def load(path: Path, run: Run | None = None) -> RunPage:
     record = read_record(path) if run is None else run
     page = RunPage(path, record)
     if (path / TIMING).is_file():
-        page = replace(page, timing=_timing(path / TIMING))
+        page = replace(page, timing=read_timing(path / TIMING))
     if (scope := _scope(path, record.options.get("range"))) is not None:
         timeline = describe(scope)
         lanes = strip(scope, timeline.main_device) if timeline.main_device is not None else None
@@ -89,13 +89,6 @@ def model_of(timing: Timing | None) -> WorkModel | None:
         return WorkModel.from_dict(timing.model)
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _timing(file: Path) -> Timing:
-    try:
-        return Timing.from_dict(read_json(file))
-    except (KeyError, TypeError) as error:
-        raise ReportError(file, f"{file} is damaged: {error}", "profile again") from error
 
 
 def _scope(path: Path, range: str | None) -> Scope | None:

@@ -1,0 +1,28 @@
+"""Import what the commands need once, before processes are forked."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+_LEFT_OUT = ("ncukit.__main__", "ncukit.frame", "ncukit.workload", "ncukit.dataset")
+"""Need pandas, torch or pyarrow."""
+
+
+def warm() -> None:
+    """Import the commands and what they import late.
+
+    The native reader and pyarrow stay unloaded, as in a real start: with them loaded no child is forked.
+    """
+    import numpy as np
+
+    import ncukit
+    from ncukit.catalog import load
+
+    for module in pkgutil.walk_packages(ncukit.__path__, "ncukit."):
+        if not module.name.startswith(_LEFT_OUT):
+            importlib.import_module(module.name)
+    load()
+    np.unique(np.arange(2))
+    assert not {"ncu_report", "pyarrow"} & sys.modules.keys()
