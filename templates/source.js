@@ -2,7 +2,7 @@
 (() => {
 'use strict';
 const esc = s => String(s).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
-const THIN = '\u202f', ROW = 20, SPARE = 12, HOT = 1, AROUND = 2;
+const THIN = '\u202f', ROW = 20, SPARE = 12, HOT = 1, AROUND = 2, LEAST = 30, MOST = 56, CHAR = 7.6, REASON = 184;
 const short = n => {
   if (n < 1e5) return Number.isInteger(n) ? n.toLocaleString('en-US') : n.toPrecision(3);
   let e = Math.min(6, Math.floor(Math.log10(n) / 3));
@@ -20,14 +20,15 @@ class Pane {
     const several = model.files.length > 1, tail = model.tail ? (several ? 124 : 56) : 0, at = first === 'Line' && several ? 124 : 60;
     const head = (key, label, cls, width) => `<th scope="col" class="${cls}" style="width:${width}px" aria-sort="none"><button type="button" data-key="${key}">${esc(label)}</button></th>`;
     const widths = columns.map(([, label]) => Math.max(62, 8 * Math.max(...label.split(' ').map(w => w.length)) + 14));
-    const sampled = model.weight !== 'inst', wide = at + 76 + (sampled ? 82 + 158 : 0) + 240 + widths.reduce((a, b) => a + b, 0) + tail;
+    this.chars = Math.min(MOST, model.texts.reduce((a, text) => Math.max(a, text ? text.length : 0), LEAST));
+    const sampled = model.weight !== 'inst', body = Math.ceil(this.chars * CHAR) + 12, wide = at + 76 + (sampled ? 82 + REASON : 0) + body + widths.reduce((a, b) => a + b, 0) + tail;
     this.el.innerHTML = `<div class="ctl"><h3>${esc(title)}</h3><span class="count" aria-live="polite"></span>`
       + `<label>Filter <input type="search" placeholder="part of a line"></label>`
       + `<label class="hotonly"><input type="checkbox"> only 1${THIN}% and more</label></div>`
       + `<div class="code"><table role="grid" tabindex="0" aria-label="${esc(title)}" style="min-width:${wide}px"><thead><tr>`
       + head('at', first, 'n', at) + head('w', model.weight === 'inst' ? 'Share' : 'Samples', 'n', 76)
       + (sampled ? '<th scope="col" style="width:82px"><span class="sr">By category</span></th>' : '')
-      + `<th scope="col">${esc(what)}</th>${sampled ? '<th scope="col" style="width:158px">First reason</th>' : ''}`
+      + `<th scope="col" style="width:${body}px">${esc(what)}</th>${sampled ? '<th scope="col" style="width:${REASON}px">First reason</th>' : ''}`
       + columns.map(([key, label], i) => head(key, label, 'n', widths[i])).join('')
       + (tail ? `<th scope="col" class="n" style="width:${tail}px">Line</th>` : '') + '</tr></thead><tbody></tbody></table></div>';
     this.sampled = sampled;
@@ -119,7 +120,7 @@ class Pane {
     const flat = this.order !== 'at' || this.text.value.trim();
     return `<tr id="${this.id}-${i}" class="${cls.join(' ')}" data-i="${i}" aria-rowindex="${k + 2}" aria-selected="${this.cur === i}"><td class="at">${m.label(i, flat)}</td>`
       + `<td class="n">${counted && m.w[i] ? percent(share) : ''}</td>${this.sampled ? `<td>${bar ? `<span class="mini" aria-hidden="true">${bar}</span>` : ''}</td>` : ''}`
-      + `<td class="src">${m.html(i)}</td>${this.sampled ? `<td class="why">${counted ? esc(m.reason(i)) : ''}</td>` : ''}${numbers}${m.tail ? `<td class="at">${m.tail(i)}</td>` : ''}</tr>`;
+      + `<td class="src"${(m.texts[i] || '').length > this.chars ? ` title="${esc(m.texts[i])}"` : ''}>${m.html(i)}</td>${this.sampled ? `<td class="why">${counted ? esc(m.reason(i)) : ''}</td>` : ''}${numbers}${m.tail ? `<td class="at">${m.tail(i)}</td>` : ''}</tr>`;
   }
 
   // Mark rows, and bring one into sight: what hides it is undone.
@@ -185,7 +186,7 @@ function build(section, n) {
 
   const sass = {
     weight: raw.weight, files: s.files, w: weight, share: share(weight), costs: R, total: N, noun: 'instruction', label: hex,
-    find: i => `${R.sass[i]} ${place(i)} ${hex(i)}`.toLowerCase(), html: i => esc(R.sass[i]) || '<span class="lost">text not in the report</span>',
+    texts: R.sass, find: i => `${R.sass[i]} ${place(i)} ${hex(i)}`.toLowerCase(), html: i => esc(R.sass[i]) || '<span class="lost">text not in the report</span>',
     reason: summary(s.stalls), bar: barOf(s.stalls, weight), gap: () => false, tail: lined ? i => (R.file[i] === null ? '' : several ? fit(s.files[R.file[i]].name, R.line[i]) : R.line[i]) : null,
     groups: s.functions.map(f => ({ name: s.functions.length > 1 ? f.name : '', note: plural(f.last - f.first + 1, 'instruction'), items: Array.from({ length: f.last - f.first + 1 }, (_, k) => f.first + k) })),
   };
@@ -209,7 +210,7 @@ function build(section, n) {
   }).sort((a, b) => b.sum - a.sum);
   const lines = {
     weight: raw.weight, files: s.files, w: L.w, share: lineShare, costs: L.costs, total: L.rows.filter(r => r.length).length, noun: 'line', around: true, groups: files, tail: null,
-    label: (i, flat) => (several && flat ? fit(s.files[L.file[i]].name, L.number[i]) : L.number[i]), find: i => `${L.text[i] || ''} ${where(i)}`.toLowerCase(),
+    texts: L.text, label: (i, flat) => (several && flat ? fit(s.files[L.file[i]].name, L.number[i]) : L.number[i]), find: i => `${L.text[i] || ''} ${where(i)}`.toLowerCase(),
     html: i => (L.text[i] !== null ? esc(L.text[i]) : `<span class="lost">${L.rows[i].length ? `source not found; hottest: ${esc(R.sass[hottest(L.rows[i])])}` : ''}</span>`),
     reason: summary(L.stalls), bar: barOf(L.stalls, L.w.map(x => x || 0)),
     gap: (a, b) => a >= 0 && b >= 0 && L.number[b] !== L.number[a] + 1,

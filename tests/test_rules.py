@@ -399,7 +399,7 @@ CASES: dict[str, Case] = {
             "l2_miss_sysmem_sectors": 0.0,
             "l2_miss_sectors": 1e6,
         },
-        "70.0\u202f% go to device memory, 30.0\u202f% to other GPUs, 0.0\u202f% to the host",
+        "70.0\u202f% go to device memory, 30.0\u202f% to other GPUs, 0\u202f% to the host",
         [
             {  # parameters of a tiny launch
                 "l2_remote_miss_pct": 50.0,
@@ -717,7 +717,7 @@ CASES: dict[str, Case] = {
     "tensor-alignment": Case(
         {"tensor_inst": 1e6, "code": (("LDG.E.U16 R1, [R2.64]", {"inst": 900}),)},
         {"tensor_inst": 1e6, "code": (("LDGSTS.E.BYPASS.128 [R1], [R2.64]", {"inst": 900}),)},
-        "Only 0.0\u202f% of the global loads of this MMA kernel are 16 bytes wide",
+        "Only 0\u202f% of the global loads of this MMA kernel are 16 bytes wide",
         [{"tensor_inst": 0.0, "code": (("LDG.E.U16 R1, [R2.64]", {"inst": 900}),)}],
     ),
     "group-mma-waits": Case(
@@ -935,6 +935,16 @@ def test_a_tie_of_limits_is_named_and_relieving_one_alone_is_not_advised():
     assert isinstance(finding, Finding)
     assert "registers and shared memory" in finding.title
     assert "relieving one alone changes nothing" in finding.detail
+
+
+def test_where_the_grid_is_too_small_its_blocks_are_not_to_do_more():
+    gap = {"theoretical_occupancy_pct": 100.0, "achieved_occupancy_pct": 16.0, "block_lifetime": 100.0}
+    small = {"launched_warps_per_scheduler": 2.0, "allowed_warps_per_scheduler": 12.0}
+    advised = [outcome("occupancy-gap", launch(**gap, **more)) for more in ({}, small)]
+    assert [one.advice for one in advised if isinstance(one, Finding)] == [
+        "Give each block more work.",
+        "Give the SMs more blocks: the grid brings fewer warps than fit.",
+    ]
 
 
 def test_more_occupancy_is_not_advised_while_a_unit_is_busy():

@@ -23,6 +23,7 @@ from ncukit.render import html
 from ncukit.render.by_instruction import gaps, plain, runs
 from ncukit.render.json import kernel_text, report_text
 from ncukit.render.view import page_view
+from ncukit.render.view.source import hot_caption
 from ncukit.schemas import text as schema
 from tests import diagnoses
 from tests.builders import code, kernel, raw_kernel
@@ -200,6 +201,15 @@ PAGES: dict[str, Callable[[], list[Diagnosis]]] = {
     ],
     "lost": lambda: [launch(*ROWS)],
     "bare": lambda: [launch(*(row[:2] for row in ROWS))],
+    "long": lambda: [
+        launch(
+            (
+                "@!P2  LEA.HI.X R9, R3, c[0x0][0x174], RZ, 0x3, P1",
+                {"inst": 9, "math_pipe_throttle": 90, "wait": 7},
+            ),
+            ("@P0 LDG.E.64.CONSTANT R12, [R10.64+0x1000]", {"inst": 9, "short_scoreboard": 90}),
+        )
+    ],
     "unsampled": lambda: [launch(("NOP", {"inst": 3}), ("EXIT", {"inst": 1}))],
     "sectors": lambda: [launch(("LDG.E R2, [R4.64]", {"sectors": 9, "ideal": 4}, 1), text="x = y;")],
     "two": lambda: [launch(*ROWS, text=TEXT), launch(*ROWS[:4], index=1, text=TEXT)],
@@ -276,6 +286,20 @@ def test_a_line_marks_its_instructions_and_an_instruction_its_line(visit: Callab
     assert lines(tab).locator("tr.on td.src").all_inner_texts() == ["    statement(8);"]
     assert sass(tab).locator("tr.cause td.src").all_inner_texts() == ["LDG.E R2, [R4.64]"]
     assert "waits for LDG.E R2, [R4.64] at +0x10, a.cu:7" in tab.locator(".picked").inner_text()
+
+
+@pytest_browser
+def test_no_instruction_and_no_reason_is_cut(visit: Callable[..., Any]) -> None:
+    cells = sass(visit("long", width=1280)).locator("td.src, td.why")
+    assert cells.count() == 4
+    cut = "all => all.filter(td => td.scrollWidth > td.clientWidth).map(td => td.textContent)"
+    assert cells.evaluate_all(cut) == []
+
+
+def test_of_few_samples_it_is_said_that_they_do_not_rank() -> None:
+    few = launch(("EXIT", {"inst": 1, "wait": 2}), ("NOP", {"inst": 1, "wait": 1}))
+    assert hot_caption(few.hot) == "Hot lines, by 3 samples: too few to rank them."
+    assert "too few" not in hot_caption(launch(*ROWS).hot)
 
 
 @pytest_browser

@@ -14,6 +14,7 @@ from ncukit.diagnose.waits import DISAGREE, states
 from ncukit.model.split import Split
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.split import section
+from ncukit.render.view.stalls import stalls
 from tests.builders import kernel
 
 LOADS = {
@@ -123,6 +124,15 @@ def test_more_waiting_in_one_state_never_lowers_its_share(a: float, b: float, mo
         return next(part.share for part in found.parts if part.category == "synchronization")
 
     assert share(a) <= share(a + more) + 1e-9
+
+
+def test_what_few_samples_say_is_not_compared_with_the_counters() -> None:
+    def said(samples: int) -> str:
+        more = {"stall_samples_global_memory_dependency": samples, "pc_samples": samples}
+        return str(stalls(Cells(kernel(**{**LOADS, **more}), Tips()), frozenset())["sentence"][0]["text"])
+
+    assert said(2) == "From counters. 2 stall samples: too few to say why warps wait."
+    assert said(1000).startswith("Counters and sampling are two measurements; they differ by")
 
 
 # the bars

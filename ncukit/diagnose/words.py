@@ -25,11 +25,22 @@ def short(value: float | int | str | None, unit: str = "") -> str:
     if not math.isfinite(value):
         return "unknown"
     if unit == "%":
-        return f"{value:.1f}{NARROW}%".replace("-", "−")
+        return f"{_percent(value)}{NARROW}%"
     if unit in _SCALED:
         exponent = 0 if value == 0 else max(-9, min(15, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
         return f"{digits(value / 10**exponent)}{NARROW}{_PREFIXES[exponent]}{_SCALED[unit]}"
     return digits(value)
+
+
+def _percent(value: float) -> str:
+    """Return ``value`` [%] with one digit; what is not 0 never reads 0.
+
+    >>> _percent(0.0), _percent(0.01), _percent(99.96)
+    ('0', '< 0.1', '100.0')
+    """
+    if value and abs(value) < 0.05:
+        return "< 0.1" if value > 0 else "> −0.1"
+    return f"{value:.1f}".replace("-", "−") if value else "0"
 
 
 def digits(value: float) -> str:

@@ -14,6 +14,9 @@ from ncukit.model.occupancy import Occupancy
 GAP = 10.0
 """[points] Theoretical minus achieved occupancy worth naming (ncu's own rule)."""
 
+REACHED = 0.95
+"""Warps launched over warps that fit below which the grid, not its blocks, keeps the SMs empty."""
+
 FILLED = 90.0
 """[%] Achieved occupancy from which more warps cannot be had."""
 
@@ -115,13 +118,17 @@ def occupancy_gap(k: View) -> Found | None:
     if gap < GAP:
         return None
     life = k.get("block_lifetime")
-    short_lived = life is not None and life < SHORT_LIVED
+    launched, allowed = k.get("launched_warps_per_scheduler"), k.get("allowed_warps_per_scheduler")
+    small = launched is not None and allowed is not None and launched <= allowed * REACHED
+    short_lived = not small and life is not None and life < SHORT_LIVED
     return Found(
         f"Achieved occupancy is {short(k['achieved_occupancy_pct'], '%')}, {short(gap)} points below the "
         f"{short(k['theoretical_occupancy_pct'], '%')} the launch allows",
         "info" if spare(k) else "medium",
         detail=f"Blocks live {short(life)} cycles: the SM empties between them." if short_lived else "",
-        advice="Give each block more work."
+        advice="Give the SMs more blocks: the grid brings fewer warps than fit."
+        if small
+        else "Give each block more work."
         if short_lived
         else "Make blocks and warps equally long, or the blocks smaller.",
     )

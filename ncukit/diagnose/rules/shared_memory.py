@@ -92,7 +92,7 @@ def conflict_free(k: View) -> Found | None:
     if not 0 < ways < SINGLE or pattern >= 1 or (stores or 0.0) >= SINGLE or not k.get("shared_load_inst"):
         return None
     return Found(
-        f"Shared memory is free of bank conflicts: {short(ways)} wavefronts where one would do, and "
+        f"Shared memory is free of bank conflicts: {short(ways)} times the ideal wavefronts, and "
         f"{short(pattern, '%')} of them because of the pattern",
         "info",
         advice="Padding or swizzling would change nothing.",

@@ -8,6 +8,7 @@ from typing import Any
 from ncukit.catalog.counted import NOT_ISSUED, STATES, by_pc
 from ncukit.diagnose.source import source_view
 from ncukit.diagnose.source.hot import reason, share, unit, waits_for, weight
+from ncukit.diagnose.waits import ENOUGH_SAMPLES
 from ncukit.model import Diagnosis, Kernel
 from ncukit.model.source import Cost, HotLine, SourceFile, SourceLine, SourceView
 from ncukit.render import numbers
@@ -110,6 +111,9 @@ def hot_caption(lines: Sequence[HotLine]) -> str:
     """
     if lines and lines[0].unit == "inst":
         return "Hot lines, by executed instructions: no samples were taken."
+    most = max((100 * one.amount / one.share for one in lines if one.share), default=ENOUGH_SAMPLES)
+    if most < ENOUGH_SAMPLES:
+        return f"Hot lines, by {plural(round(most), 'sample')}: too few to rank them."
     return "Hot lines, by samples. The line that waits is often the victim of another."
 
 

@@ -65,12 +65,11 @@ def _foot(found: Split) -> list[str]:
             f"Causes by {SOURCES[found.source]}; states in which a warp could have issued do not count."
         )
     if found.agreement is not None:
-        off = numbers.short(found.agreement, "%")
         words.append(
-            f" Counters and samples differ by {off}: they saw different executions, so trust the order of "
-            "causes only where both agree."
+            " Counters and samples differ: they saw different executions, so trust the order of causes only "
+            "where both agree."
             if found.agreement >= DISAGREE
-            else f" Samples, counted apart, differ by {off}."
+            else " Samples, counted apart, agree."
         )
     if found.missing:
         words.append(f" Not known: {listed(found.missing)}.")

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ncukit.catalog import load
+from ncukit.diagnose.waits import ENOUGH_SAMPLES
 from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, code, line
 from ncukit.render.view.families import ISSUE_GUARD
+from ncukit.render.words import plural
 
 NAMES = {
     "memory_dependency": "Memory dependency",
@@ -194,7 +196,11 @@ def _sentence(counted: list[_Category], sampled: list[_Category], issued: float 
         busy = f"Schedulers issue {numbers.short(issued)} instructions a cycle, of 1 possible"
         return f"{busy}: they are busy, so waiting warps cost little."
     words = ""
-    if counted and sampled:
+    total = sum(c.amount for c in sampled)
+    few = f"{plural(int(total), 'stall sample')}: too few to say why warps wait"
+    if sampled and total < ENOUGH_SAMPLES:
+        words = f"From counters. {few}." if counted else f"{few}."
+    elif counted and sampled:
         off = 100 * _distance(_shares(counted), _shares(sampled))
         same = _top(counted) == _top(sampled)
         words = (
