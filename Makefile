@@ -38,7 +38,7 @@ docs: .venv/.installed-dev
 
 docs-site: .venv/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
-	@echo build/site/index.html
+	@echo "build/site/index.html; its search needs a server: $(BIN)/python -m http.server -d build/site"
 
 clean:
 	rm -rf .venv build dist reports/demo .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -59,6 +59,11 @@ def test_every_command_is_in_the_readme(command: str) -> None:
     assert f"`{command}`" in README
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_in_the_list_of_changes(command: str) -> None:
+    assert f"`ncukit {command}" in (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 def consoles(text: str) -> dict[str, list[str]]:
     """Return the output lines under each ``$ command`` of the console blocks."""
     found: dict[str, list[str]] = {}

@@ -103,8 +103,8 @@ def _names(option: Any) -> str:
 
 def _metavar(parameter: Any) -> str:
     choices = getattr(parameter.type, "choices", ())
-    text = parameter.metavar or "|".join(map(str, choices))
-    return text.replace("|", "\\|") if text else ""
+    text: str = parameter.metavar or "|".join(map(str, choices))
+    return text.replace("|", " or ")  # a bar would end the cell
 
 
 def _meaning(parameter: Any) -> str:
