@@ -301,6 +301,22 @@ def test_on_other_gpus_and_without_operations_the_pipe_counter_stands() -> None:
         assert HALF not in labels
 
 
+def test_where_l2_has_two_halves_its_bar_is_what_the_verdict_judges() -> None:
+    made = diagnose(
+        kernel(
+            signals={"l2_return_pct": 69.4, "l2_input_pct": 40.0},
+            compute_capability=90,
+            l2_throughput_pct=88.3,
+            dram_throughput_pct=68.5,
+            memory_throughput_pct=69.4,
+            sm_throughput_pct=30.0,
+        )
+    )
+    bars = {bar["label"]: bar["cell"]["text"] for bar in verdict(Cells(made.kernel, Tips()), made)["glance"]}
+    assert bars["L2 return port"] == "69.4\u202f%"
+    assert "L2" not in bars
+
+
 def test_a_unit_outside_the_sm_has_one_number() -> None:
     made = diagnose(kernel(sm_active_pct=50.0, dram_throughput_pct=91.0, memory_throughput_pct=91.0))
     (busiest,) = [x for x in made.findings if x.id == "busiest-unit"]

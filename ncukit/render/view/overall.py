@@ -128,11 +128,11 @@ def _ledger(group: Group, launches: Sequence[Launch]) -> dict[str, Any]:
     part = share(group.total, sum(launch.weight for launch in launches))
     count = plural(len(group.launches), "launch")
     number = plain(numbers.short(part, "%")) if part is not None else plain(f"{len(group.launches):,}")
-    words = "of the profiled time: " if part is not None else "of the launches: "
+    words = f"of the profiled time: {count}" if part is not None else count.split(" ", 1)[1]
     return {
         "n": number,
         "text": line(
-            f"{words}{count}, ",
+            f"{words}, ",
             bold(limited_by(found.cls, found.limiter)),
             _lead(group),
             link(f"launch {group.first.n}", f"kernel-{group.first.n}"),
