@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import functools
+import importlib
 import os
 import re
 import resource
@@ -161,6 +163,13 @@ def test_every_part_of_the_package_is_in_the_architecture() -> None:
     ]
     named = set(re.findall(r"`(\w+)/?`", "".join(re.findall(r"^\| `.*$", text, re.M))))
     assert [part for part in parts if not part.startswith("__") and part not in named] == []
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CHECKOUT / "scripts" / "pages").glob("*.py")))
+def test_what_makes_the_pages_does_what_its_examples_say(name: str) -> None:
+    if name == "doctests":
+        pytest.importorskip("griffe", reason="griffe is not installed: pip install 'ncukit[docs]'")
+    assert doctest.testmod(importlib.import_module(f"scripts.pages.{name}")).failed == 0
 
 
 def test_pictures_are_small() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from ncukit.catalog import Metric, load
+from ncukit.diagnose import RULES
+from ncukit.diagnose.rule import Need
 from ncukit.render.text.catalog import DIRECTIONS, readable
 from ncukit.render.words import FAMILIES
 from scripts.pages.words import plain
@@ -35,6 +38,20 @@ def page() -> str:
     return "".join(parts)
 
 
+def needed(needs: Iterable[Need]) -> set[str]:
+    """Return every metric among the needs of a rule."""
+    return {id for need in needs for id in ([need] if isinstance(need, str) else need)}
+
+
+def anchor(metric: Metric) -> str:
+    """Return the anchor of the heading of a metric.
+
+    >>> anchor(load().metrics["dram_bandwidth"]), anchor(load().metrics["l2_hit_rate_pct"])
+    ('dram_bandwidth-bytes', 'l2_hit_rate_pct')
+    """
+    return re.sub(r"[^\w\s-]", "", f"{metric.id} {metric.unit}").strip().replace(" ", "-").lower()
+
+
 def _entry(metric: Metric) -> Iterator[str]:
     """Yield the lines about one metric."""
     unit = f" [{metric.unit}]" if metric.unit else ""
@@ -46,6 +63,9 @@ def _entry(metric: Metric) -> Iterator[str]:
     if metric.absent:
         about.append(f"Absent: {metric.absent}")
     yield "  ".join(plain(sentence).rstrip(".") + "." for sentence in (*about, metric.note) if sentence)
+    if rules := [rule.id for rule in RULES.values() if metric.id in needed(rule.needs)]:
+        yield ""
+        yield f"Rules that need it: {', '.join(f'[{id}](rules.md#{id})' for id in rules)}."
     yield ""
     for number, source in enumerate(metric.sources, 1):
         about = [source.quality] if source.quality != "exact" else []

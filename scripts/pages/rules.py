@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+from ncukit.catalog import load
 from ncukit.diagnose import RULES
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.rule import SPECIAL, Need, Rule
 from ncukit.diagnose.rulebook import STANDARD, entries
 from ncukit.model import Finding
 from ncukit.render.words import FAMILIES
+from scripts.pages.metrics import anchor
 from scripts.pages.thresholds import Threshold, thresholds
 from scripts.pages.words import plain
 from tests.test_rules import CASES, launch
@@ -85,10 +87,14 @@ def _entry(rule: Rule) -> Iterator[str]:
 def need(one: Need) -> str:
     """Return a need in words."""
     ids = (one,) if isinstance(one, str) else one
-    words = (
-        f"*{id[1:]}* (without it: {plain(SPECIAL[id][1])})" if id in SPECIAL else f"`{id}`" for id in ids
-    )
-    return " or ".join(words)
+    return " or ".join(map(_need, ids))
+
+
+def _need(id: str) -> str:
+    if id in SPECIAL:
+        return f"*{id[1:]}* (without it: {plain(SPECIAL[id][1])})"
+    metric = load().metrics.get(id)
+    return f"`{id}`" if metric is None else f"[`{id}`](metrics.md#{anchor(metric)})"
 
 
 def _threshold(one: Threshold) -> str:
