@@ -317,6 +317,22 @@ def test_where_l2_has_two_halves_its_bar_is_what_the_verdict_judges() -> None:
     assert "L2" not in bars
 
 
+def test_dram_known_by_its_bytes_alone_has_a_bar_and_one_number() -> None:
+    made = diagnose(
+        kernel(
+            signals={"dram_read_pct": 60.0, "dram_write_pct": 30.0},
+            kernel_duration=1e-3,
+            l2_throughput_pct=40.0,
+        )
+    )
+    found = verdict(Cells(made.kernel, Tips()), made)
+    assert {bar["label"]: bar["cell"]["text"] for bar in found["glance"] if bar["hot"]} == {
+        "DRAM": "90.0\u202f%"
+    }
+    assert found["evidence"][0]["n"]["text"] == "90.0\u202f%"
+    assert "90.0\u202f% of peak" in made.verdict.claim
+
+
 def test_a_unit_outside_the_sm_has_one_number() -> None:
     made = diagnose(kernel(sm_active_pct=50.0, dram_throughput_pct=91.0, memory_throughput_pct=91.0))
     (busiest,) = [x for x in made.findings if x.id == "busiest-unit"]

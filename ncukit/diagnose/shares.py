@@ -157,12 +157,7 @@ class _Ruler:
             return
         read, write = self.number("dram_read_pct"), self.number("dram_write_pct")
         if read is not None and write is not None:
-            self.add(
-                "dram",
-                read + write,
-                "dram_read_pct" if read >= write else "dram_write_pct",
-                value=max(read, write),
-            )
+            self.add("dram", read + write, "dram_read_pct" if read >= write else "dram_write_pct")
         elif read is not None and read >= self.table.units["dram"].full:
             self.add("dram", read, "dram_read_pct", name="DRAM reads alone")
 

@@ -76,7 +76,10 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
         if bar["cell"]["state"] == "flagged":
             line += f"  ! {bar['cell']['mark']}"
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
-    values = {t.text(label): cells.value(SAME.get(id, id)) for id, label, _ in GLANCE}
+    shown = {bar["label"] for bar in bars}
+    values = {
+        text: cells.value(SAME.get(id, id)) for id, label, _ in GLANCE if (text := t.text(label)) not in shown
+    }
     for why, words in _WITHOUT:
         if unknown := [label for label, value in values.items() if state(value) == why]:
             lines += t.wrap("; ".join(unknown), first=f"  {words}: ", indent="    ")

@@ -54,8 +54,10 @@ def facts(cells: Cells) -> list[dict[str, Any]]:
     """Return the fact line of one launch."""
     kernel = cells.kernel
     cc = f"CC {kernel.compute_capability}" if kernel.compute_capability else "compute capability unknown"
+    known = cells.value("sm_count").known
+    sms = [cells["sm_count"], small(" SMs")] if known else [small("SMs: "), cells["sm_count"]]
     return [
-        _fact("GPU", line(kernel.gpu or "unknown", " ", small(f"{cc} · "), cells["sm_count"], small(" SMs"))),
+        _fact("GPU", line(kernel.gpu or "name unknown", " ", small(f"{cc} · "), *sms)),
         _fact("Grid", _grid(cells)),
         _fact("Profiled duration", line(cells["kernel_duration"], " ", small(NOT_A_BENCHMARK))),
         clean_time(),

@@ -110,18 +110,20 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
     """Return the units by share of peak [%], busiest first; the limiter is hot.
 
     The verdict's own number stands for the limiter where it quotes one "of peak": it knows which pipe, port
-    or stage of the unit is full, and which counter tells.  L2 is shown by the counter that it is judged by: where
-    it has two halves, its own throughput counts what crosses between them.
+    or stage of the unit is full, and which counter tells.  DRAM and L2 are shown by the counter that they are
+    judged by: where L2 has two halves, its own throughput counts what crosses between them.
     """
     units = {
         id: _bar(cells[id], n, label, limiter in means)
         for id, label, means in GLANCE
         if (n := cells.number(id)) is not None
     }
-    port = measure(cells.kernel).units.get("l2")
-    if port is not None and L2 in units and port.metric != L2:
-        cell = evidence_cell(cells, Evidence(port.metric, port.value, "%", ""))
-        units[port.metric] = _bar(cell, port.value, port.name, units.pop(L2)["hot"])
+    for unit, id in MEMORY.items():
+        share = measure(cells.kernel).units.get(unit)
+        if share is not None and share.metric != id:
+            cell = evidence_cell(cells, Evidence(share.metric, share.percent, "%", ""))
+            hot = units.pop(id, {"hot": limiter == unit})["hot"]
+            units[share.metric] = _bar(cell, share.percent, share.name, hot)
     quoted = next((e for e in evidence if e.unit == "%" and e.text.startswith(OF_PEAK)), None)
     if limiter and quoted and isinstance(quoted.value, int | float):
         for bar in units.values():
@@ -138,7 +140,7 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
 
 
 OF_PEAK = "of peak: "
-L2 = "l2_throughput_pct"
+MEMORY = {"dram": "dram_throughput_pct", "l2": "l2_throughput_pct"}
 HALF = "SM, by a pipe counter that reads half"
 """What the maximum over an SM's pipes is where the tensor pipe leads it and reads half."""
 
