@@ -14,7 +14,7 @@ HEAD = """\
 # Commands
 
 Generated from the command line itself by `scripts/reference.py`; a test keeps it current.  `ncukit COMMAND
---help` prints the same.
+--help` prints the same.  Files and scripts in the examples are yours; what measures needs a GPU.
 
 | group | commands |
 | --- | --- |
