@@ -12,6 +12,7 @@ import ncukit
 EXPECT = {
     "verdict": ["memory-bound:dram"],
     "findings": ["dram-direction"],
+    "counted": {"flop": None},  # tensor cores pad one query to a tile of 16 or more
 }
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -9,6 +9,7 @@
 //     "model": ["reduction", {"n": 4194304, "dtype": "fp32"}],
 //     "verdict": ["memory-bound:l2"],
 //     "findings": ["contended-atomics|possible-atomics"],
+//     "counted": {"flop": None},  # the L2 adds, where no counter of the SMs sees it
 // }
 
 #include "program.cuh"

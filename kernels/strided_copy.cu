@@ -9,6 +9,7 @@
 //     "model": ["vector", {"n": 16777216, "dtype": "fp32", "reads": 1, "writes": 1, "flop_per_element": 0}],
 //     "verdict": ["memory-bound:dram", "memory-bound:l2", "memory-bound:l1", "balanced"],
 //     "findings": ["uncoalesced-loads"],
+//     "counted": {"bytes": [3.5, 6.0]},  # 4.5; less where the L2 keeps what was written
 //     "absent": ["uncoalesced-stores"],
 // }
 

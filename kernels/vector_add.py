@@ -13,6 +13,7 @@ EXPECT = {
     "gpu_kernel": "elementwise_kernel",
     "verdict": ["memory-bound:dram"],
     "findings": ["busiest-unit"],
+    "counted": {"flop": [0.9, 2.1]},  # torch computes a + alpha * b: a multiply-add
 }
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

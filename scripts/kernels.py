@@ -11,6 +11,7 @@ A workload begins with its header: a title, the fields Shows, Parameters and Mod
     verdict     "class" or "class:limiter", any of which the launch must get
     findings    rules that must find something; "a|b": one of them, whichever the counters allow
     absent      rules that must find nothing
+    counted     what is counted / the model: range of "flop" and of "bytes"; None: it cannot be compared
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ LIMITERS = {
     "latency-bound": {"occupancy", "dependency", "synchronisation", "imbalance", "tail", "small-grid"},
     "balanced": set(),
 }
-KEYS = {"gpu_kernel", "arguments", "model", "region", "verdict", "findings", "absent"}
+KEYS = {"gpu_kernel", "arguments", "model", "region", "verdict", "findings", "absent", "counted"}
 PYTHON = [path for path in workloads() if path.suffix == ".py"]
 CUDA = [path for path in workloads() if path.suffix == ".cu"]
 SMALL: dict[str, dict[str, Any]] = {

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import ncukit
+from scripts.acceptance.measured import Measured
 from scripts.acceptance.outcome import Check, Outcome
 
 NOT_MEASURED = ("permission", "library-not-loaded", "busy")
 """Codes of a machine that lets nobody read its counters: that is then the result."""
-COUNTER_RATIO = (0.9, 1.35)
-"""Counted work against the analytic model: padding of tiles costs up to a third; less work than the model
-needs is wrong."""
-BYTE_RATIO = (0.5, 4.0)
-"""DRAM bytes against the compulsory ones: caches that keep the output save half, re-reading costs more."""
-
-
-WORK = (("flop", "flops_total", COUNTER_RATIO), ("bytes", "dram_bytes", BYTE_RATIO))
+NO_NSYS = ("tool-missing", "tool-too-old")
+WORK = (("flop", "flops_total", (0.9, 1.35)), ("bytes", "dram_bytes", (0.5, 4.0)))
+"""Counted work against the analytic model: padding of tiles costs up to a third, less work than the model
+needs is wrong; caches that keep the output save half of the bytes, re-reading costs more.  The header of a
+workload may say otherwise."""
 
 
 def ends_with(*codes: int) -> Any:
@@ -29,10 +26,18 @@ def ends_with(*codes: int) -> Any:
     return judge
 
 
+def environment(outcome: Outcome) -> tuple[Check, ...]:
+    """Torch starts and sees a GPU; its versions are noted."""
+    found = outcome.document()
+    noted = [Check(name, "noted", str(value)) for name, value in found.items() if name != "gpu"]
+    gpu = found.get("gpu")
+    return (_code(outcome, 0), Check("GPU of torch", "any", str(gpu), bool(gpu)), *noted)
+
+
 def doctor(outcome: Outcome) -> tuple[Check, ...]:
     """The tool chain is looked at whole; what does not work is listed with its remedy."""
     checks = outcome.document().get("checks", [])
-    broken = [f"{check['id']}: {check['state']}" for check in checks if check["state"] not in ("pass", "ok")]
+    broken = [f"{check['id']}: {check['state']}" for check in checks if check["state"] != "pass"]
     return (
         Check("links checked", "1 or more", str(len(checks)), bool(checks)),
         Check("links that do not work", "noted", "; ".join(broken) or "none"),
@@ -55,22 +60,32 @@ def probes(outcome: Outcome) -> tuple[Check, ...]:
 
 
 def profiled(expect: Mapping[str, Any], model: Mapping[str, Any] | None = None) -> Any:
-    """Return the judge of a profiled workload: ``expect`` is its header's, ``model`` its analytic work."""
+    """Return the judge of a profiled workload: ``expect`` is its header's, ``model`` its analytic work.
+
+    Without nsys a program that cannot be marked has no timeline, and the run is incomplete.  Without
+    counters its page rests on timing and trace; where there are none either, nothing was seen of the GPU.
+    """
 
     def judge(outcome: Outcome) -> tuple[Check, ...]:
-        run, timing, metrics = outcome.document(), outcome.file("timing.json"), outcome.file("metrics.json")
-        code = (run.get("error") or {}).get("code")
+        found = Measured.of(outcome)
+        code = found.failure("counters")
         if code in NOT_MEASURED:
-            page = "a page from timing and trace" if run.get("page") else "no page"
-            return (_code(outcome, 5), Check("counters", "measured", f"not measured ({code}); {page}"))
-        kernel = (metrics.get("kernels") or [{}])[0]
+            page = "a page from timing and trace" if found.run.get("page") else "no page"
+            return (
+                _code(outcome, 5 if found.seen_without_counters else 3),
+                Check("page", "yes" if found.seen_without_counters else "noted", page, _page(found)),
+                Check("counters", "measured", f"not measured ({code})"),
+                *_region(expect, found),
+                *_times(found),
+            )
+        no_timeline = found.failure("timeline") in NO_NSYS
         return (
-            _code(outcome, 0),
-            *_diagnosis(expect, kernel),
-            *_region(expect, outcome),
-            *_isolation(run),
-            *_work(timing.get("model") or model, kernel.get("metrics", {})),
-            *_times(timing, kernel.get("metrics", {}), run),
+            _code(outcome, 5 if no_timeline else 0),
+            *_diagnosis(expect, found.kernel),
+            *_region(expect, found),
+            *_isolation(found, no_timeline),
+            *_work(found, model, expect.get("counted", {})),
+            *_times(found),
         )
 
     return judge
@@ -99,11 +114,15 @@ def compared(outcome: Outcome) -> tuple[Check, ...]:
 
 
 def swept(points: int) -> Any:
-    """Return the judge of a sweep: every point is there."""
+    """Return the judge of a sweep: every point is there, with counters where they can be read."""
 
     def judge(outcome: Outcome) -> tuple[Check, ...]:
         found = outcome.document().get("points", [])
-        return (_code(outcome, 0), Check("points", str(points), str(len(found)), len(found) == points))
+        there = Check("points", str(points), str(len(found)), len(found) == points)
+        codes = {(point.get("error") or {}).get("code") for point in found}
+        if codes and codes <= set(NOT_MEASURED):
+            return (_code(outcome, 5), there, Check("counters", "measured", f"not measured ({codes.pop()})"))
+        return (_code(outcome, 0), there)
 
     return judge
 
@@ -114,7 +133,8 @@ def skipped(outcome: Outcome) -> tuple[Check, ...]:
     inside, after = found.get("inside", []), found.get("after_one", [])
     what = "launches outside the marks count for --launch-skip"
     if len(inside) != 3 or len(after) != 1:
-        return (Check(what, "no", f"unknown: captured {inside} and {after}"),)
+        said = found.get("said") or "ncu printed no grid"
+        return (Check(what, "no", f"unknown: captured {inside} and {after}; {said}"),)
     counted = after[0] != inside[1]
     return (Check(what, "no", f"{'yes' if counted else 'no'}: of {inside} it took {after[0]}", not counted),)
 
@@ -122,6 +142,10 @@ def skipped(outcome: Outcome) -> tuple[Check, ...]:
 def _code(outcome: Outcome, *codes: int) -> Check:
     found = "stopped" if outcome.code is None else str(outcome.code)
     return Check("exit code", " or ".join(map(str, codes)), found, outcome.code in codes)
+
+
+def _page(found: Measured) -> bool | None:
+    return bool(found.run.get("page")) if found.seen_without_counters else None
 
 
 def _diagnosis(expect: Mapping[str, Any], kernel: Mapping[str, Any]) -> list[Check]:
@@ -141,47 +165,60 @@ def _diagnosis(expect: Mapping[str, Any], kernel: Mapping[str, Any]) -> list[Che
     return checks
 
 
-def _region(expect: Mapping[str, Any], outcome: Outcome) -> list[Check]:
+def _region(expect: Mapping[str, Any], found: Measured) -> list[Check]:
     """The class of the traced region, from whichever trace the run has."""
     if not expect.get("region"):
         return []
-    names = ("timeline.sqlite", "timeline.json.gz")
-    traces = [outcome.folder / name for name in names if outcome.folder and (outcome.folder / name).exists()]
-    try:
-        found = ncukit.timeline(traces[0]).region.cls if traces else "no trace"
-    except ncukit.NcukitError as error:
-        found = error.message
-    return [Check("region", " or ".join(expect["region"]), found, found in expect["region"])]
+    said = found.region or "no trace"
+    return [Check("region", " or ".join(expect["region"]), said, said in expect["region"])]
 
 
-def _isolation(run: Mapping[str, Any]) -> list[Check]:
-    proof = (run.get("isolation") or {}).get("verdict", "unknown")
-    return [Check("the launch captured is the launch chosen", "proven", proof, proof == "proven")]
+def _isolation(found: Measured, no_timeline: bool) -> list[Check]:
+    proof = found.run.get("isolation") or {}
+    verdict, words = proof.get("verdict", "unknown"), str(proof.get("words", ""))
+    met = None if verdict == "unknown" and no_timeline else verdict == "proven"
+    said = verdict if met else f"{verdict}: {words}"
+    return [Check("the launch captured is the launch chosen", "proven", said, met)]
 
 
-def _work(model: Mapping[str, Any] | None, metrics: Mapping[str, Any]) -> list[Check]:
-    """Counters against the analytic model, as measured / model."""
+def _work(found: Measured, model: Mapping[str, Any] | None, ranges: Mapping[str, Any]) -> list[Check]:
+    """Counters of the launch against the analytic model of the call, as measured / model.
+
+    They are judged only where that launch makes up the call.
+    """
+    work = found.timing.get("model") or model or {}
+    why = None if model is not None else found.other_launches
     checks = []
-    for what, metric, (low, high) in WORK:
-        analytic, counted = (model or {}).get(what), (metrics.get(metric) or {}).get("value")
+    for what, metric, usual in WORK:
+        analytic, counted = work.get(what), found.metric(metric)
+        judged = ranges.get(what, usual)
+        expected = f"{judged[0]} to {judged[1]}" if judged and not why else "noted"
         if not analytic or counted is None:
-            reason = (metrics.get(metric) or {}).get("reason") or "no model"
-            checks.append(Check(f"{metric} / model", f"{low} to {high}", f"unknown: {reason}"))
+            reason = "the model has none" if not analytic else found.reason(metric)
+            checks.append(
+                Check(f"{metric} / model", "noted" if not analytic else expected, f"unknown: {reason}")
+            )
             continue
         ratio = counted / analytic
-        checks.append(Check(f"{metric} / model", f"{low} to {high}", f"{ratio:.3f}", low <= ratio <= high))
+        met = judged[0] <= ratio <= judged[1] if judged and not why else None
+        said = f"{ratio:.3f}" + (f" (not judged: {why})" if why else "")
+        checks.append(Check(f"{metric} / model", expected, said, met))
     return checks
 
 
-def _times(timing: Mapping[str, Any], metrics: Mapping[str, Any], run: Mapping[str, Any]) -> list[Check]:
-    clean, profiled_time = timing.get("median"), (metrics.get("kernel_duration") or {}).get("value")
-    seconds = {step["name"]: step["seconds"] for step in run.get("steps", []) if step.get("seconds")}
+def _times(found: Measured) -> list[Check]:
+    clean, profiled_time = found.timing.get("median"), found.metric("kernel_duration")
+    seconds = {step["name"]: step["seconds"] for step in found.run.get("steps", []) if step.get("seconds")}
     took = ", ".join(f"{name} {value:.1f}" for name, value in seconds.items())
-    both = "unknown"
-    if clean and profiled_time:
-        both = f"{clean * 1e6:.2f} / {profiled_time * 1e6:.2f} us ({timing.get('timer')})"
+    parts = []
+    if clean:
+        timer = found.timing.get("timer")
+        what = "the whole program" if timer == "process" else "a call"
+        parts.append(f"{what} {clean * 1e6:.2f} us ({timer})")
+    if profiled_time:
+        parts.append(f"the launch under ncu {profiled_time * 1e6:.2f} us")
     return [
-        Check("clean time of a call / profiled kernel", "noted", both),
+        Check("clean against profiled time", "noted", ", ".join(parts) or "unknown"),
         Check("seconds of each step", "noted", took),
     ]
 

@@ -52,7 +52,7 @@ class Outcome:
         path = self.folder / name if self.folder else None
         if path is None or not path.exists():
             return {}
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8", errors="replace"))
         return found
 
 
@@ -76,14 +76,17 @@ class Row:
             state: State = "timed out"
         elif any(check.met is False for check in checks):
             state = "not met"
+        elif any(check.expected == "measured" and check.met is None for check in checks):
+            state = "not measured"
         elif any(check.met for check in checks):
             state = "met"
         else:
             state = "not measured"
-        note = "" if state in ("met", "not measured") else _last_words(outcome)
+        note = "" if state == "met" else _last_words(outcome)
         return cls(name, state, outcome.seconds, checks, note, outcome.command, outcome.code, outcome.folder)
 
 
 def _last_words(outcome: Outcome) -> str:
-    said = [line for line in outcome.err.splitlines() if line.startswith(("error:", "hint:"))]
-    return " ".join(said[-2:])
+    lines = outcome.err.splitlines()
+    said = [line for line in lines if line.startswith(("error:", "hint:"))]
+    return " ".join(said[-2:] or [line for line in lines if line.strip()][-1:])

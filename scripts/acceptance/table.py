@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tarfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from scripts.acceptance.outcome import Row
+from scripts.acceptance.scrub import Scrub
 
 LIMIT = 16_000_000
 """Size of the archive [byte] that is not exceeded."""
-LARGEST_REPORT = 1_000_000
-"""Reports up to this size [byte] are taken along."""
+SLACK = 200_000
+"""What compressing may hold back, and the end of the archive take [byte]."""
+RECORDS = ("run.json", "timing.json", "metrics.json", "experiment.json", "logs/*.log")
 
 
 def markdown(rows: Sequence[Row], about: str) -> str:
@@ -40,43 +43,53 @@ def document(rows: Iterable[Row], about: str) -> dict[str, Any]:
     return {"schema": "ncukit.acceptance/1", "about": about, "rows": listed}
 
 
-def archive(target: Path, folder: Path, rows: Sequence[Row], about: str, *, limit: int = LIMIT) -> list[str]:
-    """Write the archive: the table, logs, records, the smallest reports and one page; return what is in it.
+def archive(
+    target: Path, folder: Path, rows: Sequence[Row], about: str, *, scrub: Scrub, limit: int = LIMIT
+) -> list[str]:
+    """Write the archive: the table, logs, records, one page, the reports; return what is in it.
 
-    The compressed size stays below ``limit`` [byte]: what no longer fits is left out, largest last.
+    The compressed size stays below ``limit`` [byte]: what no longer fits is left out, the largest reports
+    first.
     """
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
     (folder / "table.md").write_text(markdown(rows, about), encoding="utf-8")
     (folder / "table.json").write_text(json.dumps(document(rows, about), indent=1), encoding="utf-8")
-    records = [path for name in ("run.json", "timing.json", "metrics.json") for path in _found(folder, name)]
-    reports = [path for path in _found(folder, "profile.ncu-rep") if path.stat().st_size <= LARGEST_REPORT]
-    pages = [path for path in _found(folder, "report.html") if path.with_name("profile.ncu-rep").exists()]
-    first = [folder / "table.md", folder / "table.json", *sorted((folder / "logs").iterdir())]
-    rest = [*records, *sorted(reports, key=_size), *pages[:1]]
+    taken: list[str] = []
     with tarfile.open(target, "w:gz") as file:
-        taken: list[str] = []
-        for path in (*first, *rest):
-            if target.stat().st_size + path.stat().st_size > limit - 1_000_000 and path not in first[:2]:
-                continue
-            name = str(path.relative_to(folder))
-            file.add(path, arcname=name, filter=_anonymous)
+        for path in _files(folder):
+            data = scrub.file(path)
             assert file.fileobj is not None
             file.fileobj.flush()
+            room = limit - SLACK - target.stat().st_size
+            if len(data) > room and len(_packed(data)) > room:
+                continue
+            name = str(path.relative_to(folder))
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = len(data), int(path.stat().st_mtime), 0o644
+            file.addfile(member, io.BytesIO(data))
             taken.append(name)
     return taken
 
 
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
-    return member
+def _files(folder: Path) -> Iterator[Path]:
+    yield folder / "table.md"
+    yield folder / "table.json"
+    yield from sorted((folder / "logs").iterdir())
+    for name in RECORDS:
+        yield from _found(folder, name)
+    pages = [path for path in _found(folder, "report.html") if path.with_name("profile.ncu-rep").exists()]
+    yield from (pages or _found(folder, "report.html"))[:1]
+    yield from sorted(_found(folder, "profile.ncu-rep"), key=lambda path: path.stat().st_size)
+
+
+def _packed(data: bytes) -> bytes:
+    import zlib
+
+    return zlib.compress(data, 9)
 
 
 def _found(folder: Path, name: str) -> list[Path]:
     return sorted((folder / "runs").rglob(name))
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
 
 
 def _cell(text: str) -> str:

@@ -1,17 +1,17 @@
 """Print the time of one launch of ``gemm_NAME.cu`` as JSON, from two runs of different length.
 
-python products.py FOLDER NAME      compiles FOLDER/gemm_NAME.cu once, into a folder of its own
+python products.py FOLDER ARCH NAME      compiles FOLDER/gemm_NAME.cu once, into the current folder
 """
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-SIZE, FEW, MANY = 2048, 10, 110
+from ncukit.tools.locate import find
+
+SIZE, FEW, MANY = 2048, 10, 310  # the difference is most of a second, and jitter of a start a few hundredths
 
 
 def seconds(program, repetitions):
@@ -20,13 +20,12 @@ def seconds(program, repetitions):
     return time.perf_counter() - began
 
 
-folder, name = Path(sys.argv[1]), sys.argv[2]
-program = Path(tempfile.gettempdir()) / f"ncukit-product-{os.getuid()}-{name}"
+folder, arch, name = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+program = Path(f"product-{name}-{arch}").absolute()
 if not program.exists():
-    nvcc = os.environ.get("NCUKIT_NVCC") or "nvcc"
-    made = program.with_suffix(f".{os.getpid()}")
-    source = folder / f"gemm_{name}.cu"
-    subprocess.run([nvcc, "-O3", "-arch=native", "-o", str(made), str(source)], check=True)
+    made, source = program.with_suffix(".part"), folder / f"gemm_{name}.cu"
+    nvcc = str(find("nvcc").path)
+    subprocess.run([nvcc, "-O3", f"-arch={arch}", "-o", str(made), str(source)], check=True)
     made.replace(program)
 few, many = seconds(program, FEW), seconds(program, MANY)
 print(json.dumps({"seconds_per_launch": (many - few) / (MANY - FEW)}))

@@ -23,14 +23,24 @@ if sys.argv[1:] == ["child"]:
     raise SystemExit
 
 
+from ncukit.tools.environment import child_environment
+from ncukit.tools.locate import find
+
+ERRORS = []
+
+
 def grids(*options):
-    command = [os.environ.get("NCUKIT_NCU") or "ncu", "--profile-from-start", "off"]
-    command += ["--clock-control", "none"]
+    command = [str(find("ncu").path), "--config-file", "off", "--profile-from-start", "off"]
+    command += ["--target-processes", "all", "--clock-control", "none"]
     command += ["--metrics", "launch__grid_size", *options, sys.executable, __file__, "child"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    variables = child_environment(os.environ).variables
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=variables)
     print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
+    printed = done.stdout.splitlines() + done.stderr.splitlines()
+    ERRORS.extend(line for line in printed if line.startswith(("==ERROR==", "==WARNING==")))
     return [int(n.replace(",", "")) for n in re.findall(r"launch__grid_size[^0-9\n]*([0-9,]+)", done.stdout)]
 
 
 inside = grids()
-print(json.dumps({"inside": inside, "after_one": grids("--launch-skip", "1", "--launch-count", "1")}))
+after = grids("--launch-skip", "1", "--launch-count", "1") if inside else []
+print(json.dumps({"inside": inside, "after_one": after, "said": " ".join(ERRORS)[:300]}))
