@@ -216,6 +216,12 @@ def test_a_change_to_nearly_nothing_is_not_called_all_of_it() -> None:
     assert rows["dram_bytes"]["change"] == "−99.999\u202f%"
 
 
+def test_pairs_sort_by_duration_whatever_unit_it_is_shown_in() -> None:
+    base = [launch("a", 0, kernel_duration=8e-6), launch("b", 1, kernel_duration=2e-3)]
+    rows = page_view(compared(base, base), generated="")["pairs"]
+    assert {row["base"]: row["base_sort"] for row in rows} == {"8.00\u202fµs": 8e-6, "2.00\u202fms": 2e-3}
+
+
 def test_c45_what_all_pairs_come_to_together_is_told_everywhere() -> None:
     found = comparison("many")
     view = page_view(found, generated="")

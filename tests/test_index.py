@@ -93,14 +93,9 @@ def test_rows_come_with_the_most_time_first_and_say_what_limits_them() -> None:
         measured("big", duration=2e-3, launches=3, cls="compute-bound", limiter="tensor"),
     )
     big, small = found["table"]["rows"]
-    assert (big["n"], big["name"], big["total"], big["launches"], big["median"]) == (
-        1,
-        "big",
-        "6.00",
-        "3",
-        "2.00",
-    )
-    assert found["table"]["total_unit"] == "ms"
+    assert (big["n"], big["name"], big["launches"]) == (1, "big", "3")
+    assert (big["total"]["text"], big["median"]["text"]) == ("6.00\u202fms", "2.00\u202fms")
+    assert (small["total"]["text"], small["total"]["sort"]) == ("1.00\u202fµs", 1e-6)
     assert (big["limit"], small["limit"]) == ("compute: tensor", "memory: dram")
     assert found["heading"] == "4 launches of 2 kernels in 1 report"
 
@@ -128,7 +123,8 @@ def test_what_is_not_known_is_said_never_zero() -> None:
     unknown = Measured(**{**vars(other), "durations": (), "limits": {("undetermined", None): 0.0}})
     row, last = view(one, unknown)["table"]["rows"]
     assert [cell["text"] for cell in row["cells"]] == ["not given by the test", "50.0"]
-    assert (last["total"], last["median"], last["roof"]) == ("not collected", "not collected", "")
+    assert (last["total"]["text"], last["median"]["text"]) == ("not collected", "not collected")
+    assert (last["total"]["sort"], last["roof"]) == ("", "")
 
 
 def test_every_gpu_has_its_roofline_with_every_row_on_it() -> None:
@@ -153,6 +149,14 @@ def test_work_that_is_counted_otherwise_has_its_own_axes() -> None:
     other = measured("int", flops_fp32=0, inst_executed=1e6, peak_inst_rate=1e12)
     (roof,) = view(measured(), other)["roofs"]
     assert [chart["work"] for chart in roof["charts"]] == ["FLOP/B", "inst/B"]
+
+
+def test_the_first_gpu_with_a_point_is_open() -> None:
+    found = view(measured(dram_bytes=None), measured("b", duration=1e-9, gpu="NVIDIA H100"))
+    assert [(roof["gpu"], roof["open"]) for roof in found["roofs"]] == [
+        ("NVIDIA A40", False),
+        ("NVIDIA H100", True),
+    ]
 
 
 def test_rows_without_a_point_are_listed() -> None:

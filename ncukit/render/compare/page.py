@@ -174,6 +174,7 @@ def pair_names(comparison: Comparison, pairs: Sequence[Pair]) -> list[str]:
 def _pair_row(n: int, against: Against, pair: Pair, name: str) -> dict[str, Any]:
     base, other, change, word = pair_words(pair)
     row = pair.row("kernel_duration")
+    ends = [sample.duration for sample in (pair.base, pair.other)]
     verdicts = [
         limited_by(s.diagnosis.verdict.cls, s.diagnosis.verdict.limiter) for s in (pair.base, pair.other)
     ]
@@ -183,7 +184,9 @@ def _pair_row(n: int, against: Against, pair: Pair, name: str) -> dict[str, Any]
         "name": name,
         "other_file": against.other.label,
         "base": base,
+        "base_sort": "" if ends[0] is None else ends[0],
         "other": other,
+        "other_sort": "" if ends[1] is None else ends[1],
         "change": change,
         "sort": row.finite if row is not None and row.finite is not None else "",
         "word": word,

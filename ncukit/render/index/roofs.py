@@ -38,6 +38,7 @@ def rooflines(rows: Sequence[Row], gpus: Sequence[str]) -> tuple[list[dict[str, 
                 "count": f"{plural(len(here), 'kernel')} of "
                 f"{plural(len({row.measured.origin.path for row in here}), 'report')}",
                 "charts": charts,
+                "open": bool(charts) and not any(one["open"] for one in found),
                 "left": _left(left),
             }
         )

@@ -134,25 +134,17 @@ def _limits(rows: Sequence[Row]) -> dict[str, Any]:
 def _table(rows: Sequence[Row], gpus: Sequence[str]) -> dict[str, Any]:
     columns = [column for column in COLUMNS if any(row.launch.cells.value(column[0]).known for row in rows)]
     shown = rows[:MOST]
-    totals = [row.measured.total for row in shown]
-    medians = [median(row.measured.durations) if row.measured.durations else None for row in shown]
-    texts, middles = numbers.together(totals, "s"), numbers.together(medians, "s")
     return {
         "columns": [label for _, label in columns],
-        "total_unit": numbers.scale(totals, "s"),
-        "median_unit": numbers.scale(medians, "s"),
         "gpus": list(gpus),
         "classes": sorted({row.measured.cls for row in rows}),
         "left": len(rows) - len(shown),
         "count": f"{len(rows):,}",
-        "rows": [
-            _row(row, gpus.index(row.gpu), columns, total, middle)
-            for row, total, middle in zip(shown, texts, middles, strict=True)
-        ],
+        "rows": [_row(row, gpus.index(row.gpu), columns) for row in shown],
     }
 
 
-def _row(row: Row, gpu: int, columns: Sequence[tuple[str, str]], total: str, middle: str) -> dict[str, Any]:
+def _row(row: Row, gpu: int, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
     origin = row.measured.origin
     return {
         "n": row.n,
@@ -165,11 +157,19 @@ def _row(row: Row, gpu: int, columns: Sequence[tuple[str, str]], total: str, mid
         "time": moment(origin.time),
         "revision": revision(row),
         "launches": f"{row.measured.launches:,}",
-        "total": total if row.measured.durations else "not collected",
-        "median": middle if row.measured.durations else "not collected",
+        "total": _seconds(row.measured.total if row.measured.durations else None),
+        "median": _seconds(median(row.measured.durations) if row.measured.durations else None),
         "roof": _share(row),
         "cells": [_percent(row, id) for id, _ in columns],
         "limit": row.limit,
+    }
+
+
+def _seconds(value: float | None) -> dict[str, Any]:
+    """Return a time in its own unit, and what sorts it [s]."""
+    return {
+        "text": "not collected" if value is None else numbers.short(value, "s"),
+        "sort": "" if value is None else value,
     }
 
 
