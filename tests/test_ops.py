@@ -351,6 +351,7 @@ def test_the_allocator_s_peak_and_rises_are_found_with_their_operator(analysed: 
     first = memory.spikes[0]
     assert (first.bytes, first.grew, first.operator) == (30 << 20, 38 << 20, "aten::empty")
     assert [s.bytes for s in memory.spikes] == [30 << 20, 1 << 20, 512]
+    assert (memory.first_allocated, memory.last_allocated) == (0, (1 << 20) + 512), "before the first event"
     empty = named(ops, "aten::empty")
     assert (empty.allocated, empty.freed) == ((31 << 20) + 512, 30 << 20)
 

@@ -133,6 +133,7 @@ def test_what_cannot_be_asked_for_is_refused(ncukit: Cli, tmp_path: Path) -> Non
         (("ops", path, "--range", "step"), "there is no annotation"),
         (("ops", "model.py", "--range", "step"), "a script runs its region alone"),
         (("ops", tmp_path, tmp_path), "one folder"),
+        (("ops", tmp_path, "--top", "3"), "a folder of ranks: it has no table of operators"),
     ):
         done = ncukit(*arguments)
         assert done.code == 2, arguments
@@ -246,6 +247,13 @@ def test_ranks_without_collectives_say_so_in_every_form(ncukit: Cli, tmp_path: P
         b.write(tmp_path / f"r{i}.json")
     assert "nothing can be said about who was late" in " ".join(ncukit("ops", tmp_path).out.split())
     assert valid(ncukit("ops", tmp_path, "--json").out, "ncukit.ranks/1")["missing"]
+
+
+def test_one_rank_alone_does_not_say_for_whom_it_waited(ncukit: Cli, tmp_path: Path) -> None:
+    rank(0, latest=500).write(tmp_path / "r0.json")
+    data = valid(ncukit("ops", tmp_path, "--json").out, "ncukit.ranks/1")
+    assert (data["ranks"][0]["waiting"], data["kinds"][0]["waited"]) == (None, None)
+    assert ncukit("ops", tmp_path, "-o", "ranks.html").code == 0
 
 
 # ---- a script ----------------------------------------------------------------------------------------

@@ -151,6 +151,14 @@ def test_traces_without_collectives_say_that_nothing_can_be_said(judged: Judged)
     assert any("no kernel of a collective" in text for text in found.missing)
 
 
+def test_for_whom_a_rank_waited_is_unknown_without_the_others_and_not_nothing(judged: Judged) -> None:
+    alone = judged([rank(0, latest=400)])
+    assert [one.waiting for one in alone.ranks] == [None]
+    assert [(kind.matched, kind.waited) for kind in alone.kinds] == [(0, None)]
+    both = judged([rank(0, latest=400), rank(1, latest=400)])
+    assert [one.waiting is None for one in both.ranks] == [False, False]
+
+
 def test_time_of_a_rank_is_split_and_overlap_is_shown(judged: Judged) -> None:
     b = TorchBuilder(rank=0)
     b.launch("gemm()", 0, 0, 100)

@@ -112,6 +112,14 @@ def test_a_trace_of_nothing_says_so(tmp_path: Path) -> None:
         read_torch(b.write(tmp_path / "t.json"))
 
 
+def test_a_trace_of_torch_without_any_event_of_interest_is_empty_not_foreign(tmp_path: Path) -> None:
+    """A profiler that was started and stopped writes only marks of its own."""
+    mark = {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "ts": 1, "dur": 2, "pid": "Spans"}
+    (path := tmp_path / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [mark]}))
+    with pytest.raises(ReportEmpty, match="neither an operator nor work of a GPU"):
+        read_torch(path)
+
+
 def test_every_real_trace_that_is_cut_is_refused(shared: Path, tmp_path: Path) -> None:
     whole = (shared / "reports" / "torch" / "trace-05.json.gz").read_bytes()
     plain = gzip.decompress(whole)
@@ -180,6 +188,16 @@ def test_events_that_make_no_sense_are_counted(tmp_path: Path) -> None:
     trace = read_torch(b.write(tmp_path / "t.json")).trace
     assert any("3 events could not be read" in note for note in trace.notes)
     assert len(trace.kernels) == 9
+
+
+def test_what_ends_before_it_begins_is_left_out_and_said(tmp_path: Path) -> None:
+    b = training()
+    b.launch("backwards", 0, 5, -50)
+    b.op("aten::backwards", 5, -3)
+    found = read_torch(b.write(tmp_path / "t.json"))
+    assert any("they end before they begin: 2 events" in note for note in found.trace.notes)
+    assert int(found.trace.kernels.duration.min()) >= 0
+    assert "backwards" not in found.trace.names
 
 
 def test_a_trace_is_recognised_by_what_it_holds_not_by_its_name(tmp_path: Path) -> None:

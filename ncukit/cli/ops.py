@@ -92,6 +92,11 @@ def ops(
     if output is not None:
         check_new(output, force=force)
     if Path(words[0]).is_dir():
+        if kernel or param or range_ or host or top is not None or sort or calls or python:
+            raise UsageError(
+                f"{words[0]} is a folder of ranks: it has no table of operators",
+                "give one of its traces, or leave out all options but --nccl-log and those of the output",
+            )
         _ranks(words, nccl_log, output, json=json, open_=open_, force=force)
         return
     if nccl_log is not None:

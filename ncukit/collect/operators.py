@@ -60,8 +60,9 @@ def record(
         ToolError: the program fails.
     """
     if not target.marked:
+        found = target.meaning.partition(":")[0]
         raise UsageError(
-            f"{target.meaning}: torch's profiler can only be put around a workload or a function",
+            f"{found}: torch's profiler can only be put around a workload or a function",
             "give --kernel NAME of one, or record a trace in the script and give its file",
         )
     env = os.environ if environ is None else environ

@@ -76,7 +76,8 @@ class CollectiveKind:
     median: float
     """Duration of one on one rank, waiting included."""
     transfer: float | None
-    waited: int
+    waited: int | None
+    """None where no other rank was matched: nothing shows for whom it waited."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class RankTime:
 
     ``span`` = ``compute`` + ``exposed`` (communication while nothing computed) + ``copy`` (only copies) +
     ``empty``.  ``hidden`` is communication beside compute, part of ``compute``.  ``waiting`` is the part of
-    its collectives in which some rank had not come yet.
+    its collectives in which some rank had not come yet, None where none was matched with another rank's.
     """
 
     rank: int
@@ -98,7 +99,7 @@ class RankTime:
     exposed: int
     copy: int
     empty: int
-    waiting: int
+    waiting: int | None
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,8 @@ class Maker:
     """Turns events into rows.
 
     ``process`` is the first that made CUDA calls or ran operators, ``sizes`` [byte] what calls of ROCm say
-    about their copies, by correlation; ``foreign`` are categories that mean nothing here.
+    about their copies, by correlation; ``foreign`` are categories that mean nothing here, ``backward`` counts
+    events that end before they begin.
     """
 
     def __init__(self, names: Names, tables: Mapping[str, Table]) -> None:
@@ -88,6 +89,7 @@ class Maker:
         self.known = False
         self.foreign: set[str] = set()
         self.sizes: dict[int, int] = {}
+        self.backward = 0
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Add what the event is, if it is anything that is kept."""
@@ -97,6 +99,9 @@ class Maker:
                 self._memory(event)
             return
         if not isinstance(event.get("ts"), int | float) or not isinstance(event.get("dur"), int | float):
+            return
+        if event["dur"] < 0:
+            self.backward += 1
             return
         args = event.get("args") or {}
         start = round(event["ts"] * 1000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ncukit.errors import ReportEmpty, ReportFormatError
 from ncukit.model.ops import TorchTrace
@@ -17,6 +17,7 @@ from ncukit.read.json_events import Events
 from ncukit.read.nsys_events import Names
 from ncukit.read.torch_events import FIELDS, Maker, Table
 
+_T = TypeVar("_T")
 _HEAD = (
     *("schemaVersion", "distributedInfo", "deviceProperties", "host_name", "traceName", "trace_id"),
     *("cupti_version", "cuda_runtime_version", "cuda_driver_version", "baseTimeNanoseconds"),
@@ -76,7 +77,7 @@ def _read(path: Path) -> TorchTrace:
             maker.add(event)
         except (TypeError, ValueError, OverflowError, AttributeError):
             skipped += 1
-    if events.count and not maker.known:
+    if events.count and not maker.known and not maker.backward and "schemaVersion" not in events.head:
         said = ", ".join(sorted(maker.foreign)[:5])
         raise ReportFormatError(
             path,
@@ -87,6 +88,8 @@ def _read(path: Path) -> TorchTrace:
     notes = ["from torch's profiler: only CUDA calls and ranges that torch saw; shared memory is not split"]
     if skipped:
         notes.append(f"{skipped:,} events could not be read and were left out")
+    if maker.backward:
+        notes.append(f"left out, because they end before they begin: {maker.backward:,} events")
     process = maker.process or 1 << 24
     columns = _of_process({kind: table.columns() for kind, table in tables.items()}, process)
     extra = {kind: columns.pop(kind) for kind in ("operators", "memory", "frames")}
@@ -136,8 +139,15 @@ def _gpus(properties: Any) -> dict[int, Gpu]:
     found: dict[int, Gpu] = {}
     for entry in properties if isinstance(properties, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("id"), int):
-            major, minor = entry.get("computeMajor"), entry.get("computeMinor", 0)
-            amd = str(entry.get("name", "")).startswith(("AMD", "Radeon"))
+            name = _of(str, entry, "name")
+            major, minor = _of(int, entry, "computeMajor"), _of(int, entry, "computeMinor") or 0
+            amd = (name or "").startswith(("AMD", "Radeon"))
             cc = None if major is None or amd else f"{major}.{minor}"
-            found[entry["id"]] = Gpu(entry["id"], entry.get("name"), cc, entry.get("numSms"))
+            found[entry["id"]] = Gpu(entry["id"], name, cc, _of(int, entry, "numSms"))
     return found
+
+
+def _of(kind: type[_T], entry: Mapping[str, Any], key: str) -> _T | None:
+    """Return what ``entry`` says under ``key``, None where that is missing or of another kind."""
+    value = entry.get(key)
+    return value if isinstance(value, kind) else None

@@ -49,7 +49,7 @@ def memory(trace: TorchTrace, nest: Nest) -> tuple[DeviceMemory, ...]:
                 peak_reserved=None if reserved is None else int(reserved.max()),
                 peak_at=int(rows["start"][mine[peak]]) - begin,
                 peak_operator=operator(int(mine[peak])) if allocated is not None else "",
-                first_allocated=None if allocated is None else int(allocated[0]),
+                first_allocated=None if allocated is None else int(allocated[0] - bytes[0]),
                 last_allocated=None if allocated is None else int(allocated[-1]),
                 growths=int((grown > 0).sum()),
                 spikes=tuple(

@@ -74,7 +74,7 @@ def analyse_ranks(traced: Sequence[Traced], log: NcclLog | None = None, folder: 
     for one in collectives:
         for arrival in one.arrivals:
             waiting[arrival.rank] += min(arrival.wait, arrival.end - arrival.start)
-    times = tuple(_rank_time(one, work[one.rank], waiting[one.rank]) for one in traced)
+    times = tuple(_rank_time(one, work[one.rank], waiting.get(one.rank)) for one in traced)
     size, settings = _said(traced, log)
     return Ranks(
         folder=folder or (str(PurePath(traced[0].trace.trace.file.path).parent) if traced else ""),
@@ -103,7 +103,7 @@ def _work(trace: TorchTrace) -> _Rank:
     return _Rank(compute, communication, copies, span(compute, communication, copies))
 
 
-def _rank_time(one: Traced, work: _Rank, waiting: int) -> RankTime:
+def _rank_time(one: Traced, work: _Rank, waiting: int | None) -> RankTime:
     gpus = one.trace.trace.gpus
     devices = set(one.trace.trace.kernels["device"].tolist())
     name = next((gpus[d].name for d in sorted(devices) if d in gpus), None)
@@ -222,7 +222,7 @@ def _kinds(
                 matched=len(matched),
                 median=median(of_kind),
                 transfer=median(one.transfer for one in matched) if matched else None,
-                waited=sum(one.waited for one in matched),
+                waited=sum(one.waited for one in matched) if matched else None,
             )
         )
     return tuple(sorted(made, key=lambda kind: -kind.median * kind.n))

@@ -8,6 +8,7 @@ from ncukit.model.ops import Utilisation
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, plain
 from ncukit.render.timeline.figures import Figures
+from ncukit.render.words import plural
 
 UNASKED = Utilisation.__dataclass_fields__["unseen"].default
 SAYS = {
@@ -57,9 +58,9 @@ def utilisation(u: Utilisation, figures: Figures) -> dict[str, Any]:
         "occupancy": ("Estimated occupancy", occupancy),
     }
     return {
-        "device": f"GPU {u.device}",
+        "device": f"GPU {u.device}" if u.device >= 0 else "GPU unknown",
         "span": figures.time(f"{key}s", u.span, "From its first work to its last"),
-        "gaps": f"{u.gaps:,}",
+        "gaps": plural(u.gaps, "gap"),
         "gap_time": figures.time(f"{key}g", u.gap_time, "Neither kernel, copy nor memory set"),
         "longest": figures.time(f"{key}l", u.longest_gap, "Longest of them"),
         "rows": [

@@ -55,7 +55,9 @@ def page_view(ranks: Ranks, *, generated: str = "", command: str = "") -> dict[s
                 "transfer": plain(numbers.MISSING)
                 if kind.transfer is None
                 else figures.time(f"c{i}t", kind.transfer, "Median time from the last start to the last end"),
-                "waited": figures.time(f"c{i}w", kind.waited, "Sum over ranks, until the last had come"),
+                "waited": plain(numbers.MISSING)
+                if kind.waited is None
+                else figures.time(f"c{i}w", kind.waited, "Sum over ranks, until the last had come"),
             }
             for i, kind in enumerate(ranks.kinds)
         ],
@@ -142,7 +144,6 @@ def _rank(one: RankTime, ranks: Ranks, figures: Figures) -> dict[str, Any]:
         "exposed": (one.exposed, "Communication while nothing computed"),
         "copying": (one.copy, "Only copies"),
         "empty": (one.empty, "Nothing ran"),
-        "waiting": (one.waiting, "In collectives whose last rank had not come"),
     }
     return {
         "rank": f"{one.rank}",
@@ -150,6 +151,9 @@ def _rank(one: RankTime, ranks: Ranks, figures: Figures) -> dict[str, Any]:
         "hidden": figures.share(
             f"{key}hidden", one.hidden, one.communication, "Communication beside compute"
         ),
+        "waiting": plain(numbers.MISSING)
+        if one.waiting is None
+        else figures.time(f"{key}waiting", one.waiting, "In collectives whose last rank had not come"),
         "offset": plain("not set")
         if clock.offset is None
         else figures.of(f"{key}off", clock.offset / 1e9, "s", "Added to its times"),
@@ -158,7 +162,7 @@ def _rank(one: RankTime, ranks: Ranks, figures: Figures) -> dict[str, Any]:
         else figures.time(f"{key}spread", clock.spread, f"Nine of ten of {clock.n:,} ends agree within"),
         "order": one.rank,
         "order_exposed": one.exposed,
-        "order_waiting": one.waiting,
+        "order_waiting": -1 if one.waiting is None else one.waiting,
     }
 
 

@@ -99,7 +99,7 @@ def _below(t: Terminal, row: Mapping[str, Any]) -> list[str]:
 def _busy(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     lines = []
     for u in view["busy"]:
-        gaps = f"{u['gaps']} gaps, {number(u['gap_time'])} empty, longest {number(u['longest'])}"
+        gaps = f"{u['gaps']}, {number(u['gap_time'])} empty, longest {number(u['longest'])}"
         lines += t.beside(f"BUSY  {u['device']}, {number(u['span'])}", gaps)
         for row in u["rows"]:
             first = f"  {number(row['cell']):>14}  {row['name']}: "

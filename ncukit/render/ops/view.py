@@ -103,12 +103,15 @@ def _no_gpu(order: str) -> str:
 
 
 def _facts(ops: Ops, figures: Figures) -> list[dict[str, Any]]:
-    calls = sum(o.calls for o in ops.operators)
+    calls, pieces = sum(o.calls for o in ops.operators), ops.attribution.n
     work = figures.time("work", ops.attribution.work, "Sum of all kernels, copies and memory sets")
     rows = [
-        ("GPU", line("; ".join(dict.fromkeys(ops.gpus)) or "none at work")),
+        ("GPU", line("; ".join(dict.fromkeys(ops.gpus)) or "no GPU had work")),
         ("Operators", line(f"{len(ops.operators):,}, {plural(calls, 'call')}")),
-        ("GPU work", line(f"{ops.attribution.n:,} pieces, ", work) if ops.attribution.n else line("none")),
+        (
+            "GPU work",
+            line(f"{plural(ops.attribution.n, 'piece')}, ", work) if ops.attribution.n else line("none"),
+        ),
         ("Traced", line(figures.time("span", ops.span, "From the first operator to the end of the last"))),
         ("Not a benchmark", line("profiled run")),
     ]
