@@ -79,6 +79,9 @@ def test_more_occupancy_is_advised_only_where_the_verdict_names_it() -> None:
     made = on_h100(block_size=256, registers_per_thread=80)
     assert "need not be faster" in words(shown(made, DRAM)[0])
     assert "worth a try" in words(shown(made, LATENCY)[0])
+    assert "Whether it limits is open" in words(
+        shown(made, replace(DRAM, cls="undetermined", limiter=None))[0]
+    )
 
 
 def test_a_full_sm_needs_nothing() -> None:

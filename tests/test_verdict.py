@@ -494,6 +494,16 @@ def test_undetermined_says_what_would_decide():
     assert any("WarpStateStats" in sentence or "warps wait" in sentence for sentence in verdict.missing)
 
 
+def test_what_another_counter_says_is_not_called_missing():
+    known = launch(dram_read_pct=1.0, dram_write_pct=0.9, issue_busy_pct=14.2, kernel_duration=1e-3)
+    found = diagnose(known).verdict
+    assert found.cls == "undetermined"
+    assert not [
+        sentence for sentence in found.missing if sentence.startswith(("How busy DRAM", "The issue rate"))
+    ]
+    assert [sentence for sentence in found.missing if sentence.startswith("How busy the memory system")]
+
+
 def test_one_side_alone_does_not_make_latency():
     verdict = diagnose(launch(dram_throughput_pct=20.0, kernel_duration=1e-3)).verdict
     assert verdict.cls == "undetermined"

@@ -22,6 +22,9 @@ SIDES = {
 }
 """What would have to be known to decide, in the order in which it is asked for."""
 
+KNOWN_BY = {"dram_throughput_pct": "dram", "warps_issued_per_scheduler": "issue"}
+"""Units whose share answers the same question."""
+
 STALLS_DECIDE = ("undetermined", "latency-bound", "balanced")
 NO_STALLS_NEEDED = ("small-grid", "tail")
 """Causes that the launch configuration shows, whatever the warps wait for."""
@@ -59,10 +62,14 @@ def missing(facts: Facts, call: Call) -> tuple[str, ...]:
     if call.cls == "failed":
         return ()
     lacking = list(SIDES) if call.cls == "undetermined" else []
-    sentences = [_lacking(facts, id, SIDES[id]) for id in lacking if facts.number(id) is None]
+    sentences = [_lacking(facts, id, SIDES[id]) for id in lacking if _unknown(facts, id)]
     if facts.waits is None and call.cls in STALLS_DECIDE and call.limiter not in NO_STALLS_NEEDED:
         sentences.append(_lacking(facts, STALLS, "why warps wait"))
     return tuple(sentences)
+
+
+def _unknown(facts: Facts, id: str) -> bool:
+    return facts.number(id) is None and facts.shares.get(KNOWN_BY.get(id, "")) is None
 
 
 def _lacking(facts: Facts, id: str, what: str) -> str:

@@ -108,6 +108,8 @@ def lift(cells: Cells, result: Occupancy, found: Verdict) -> list[str]:
         words.append(
             "The verdict names occupancy as the limit: more resident warps are worth a try."
             if found.limiter == "occupancy"
+            else "Whether it limits is open: the report does not show what limits this launch."
+            if found.cls in ("undetermined", "failed")
             else "Occupancy is not the limit by the verdict: a higher one need not be faster."
         )
     return words

@@ -39,6 +39,10 @@ GROUPS = (
 """One metric that shows whether a group of counters was collected, and what the group is called."""
 
 
+KNOWN_BY = {"warps_issued_per_scheduler": "issue_busy_pct"}
+"""Counters of other sections that say the same."""
+
+
 def quality(cells: Cells, file: ReportFile, lacks: Sequence[str] = LACKS) -> dict[str, Any]:
     """Return the quality box of one launch: cautions first where there are more than two.
 
@@ -62,7 +66,8 @@ def quality(cells: Cells, file: ReportFile, lacks: Sequence[str] = LACKS) -> dic
 
 def missing(cells: Cells) -> list[str]:
     """Return the groups of counters that this launch lacks and this GPU could give."""
-    return [name for id, name in GROUPS if state(cells.value(id)) == "missing"]
+    ids = (id for id, _ in GROUPS if state(cells.value(id)) == "missing")
+    return [dict(GROUPS)[id] for id in ids if cells.number(KNOWN_BY.get(id, id)) is None]
 
 
 def fact(name: str, status: str, word: str, text: Line) -> dict[str, Any]:
