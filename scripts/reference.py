@@ -11,14 +11,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts import models
-from scripts.pages import commands, metrics, rules, schemas, troubleshooting
+from scripts.pages import commands, metrics, models, rules, schemas, troubleshooting
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands.page,
     "metrics.md": metrics.page,
-    "models.md": models.reference,
+    "models.md": models.page,
     "rules.md": rules.page,
     "schemas.md": schemas.page,
     "troubleshooting.md": troubleshooting.page,

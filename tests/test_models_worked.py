@@ -17,7 +17,7 @@ from ncukit.errors import UsageError
 from ncukit.model.work import WorkModel
 from ncukit.roofline.models.dtypes import BITS
 from ncukit.roofline.models.signatures import EXAMPLES, MODELS, SYNONYMS, make, named, parameters
-from scripts import models as documents
+from scripts.pages import models as documents
 from tests.test_models import Number, counted, dot, matrix
 
 # model call -> FLOPs by precision, bytes read, bytes written; every number by hand
@@ -414,13 +414,9 @@ def test_what_makes_no_sense_is_refused_with_a_hint(make_it: Callable[[], WorkMo
 # --- documents
 
 
-def test_the_reference_of_models_is_current() -> None:
-    assert documents.FILE.read_text(encoding="utf-8") == documents.reference(), "python scripts/models.py"
-
-
 def test_the_reference_names_a_source_for_what_is_not_arithmetic() -> None:
     """A formula that a paper gives names it: author and year."""
-    page = documents.reference()
+    page = documents.page()
     for name in (
         "softmax",
         "layer_norm",

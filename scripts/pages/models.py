@@ -1,23 +1,16 @@
-"""Write docs/models.md, the reference of the analytic models, from their docstrings and signatures.
-
-    python scripts/models.py [--check]
-
-``--check`` writes nothing and ends with 1 when the file is not what it would write.
-"""
+"""docs/models.md: the reference of the analytic models, from their docstrings and signatures."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ncukit.model.work import SUSPECTS, WorkModel
 from ncukit.render.model.shown import explained, precision
 from ncukit.roofline.models.against import ABOVE
 from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make, parameters
+from scripts.pages.words import plain
 
-FILE = Path(__file__).resolve().parents[1] / "docs" / "models.md"
 HEAD = """\
 # Analytic models
 
@@ -68,16 +61,16 @@ Measured over modelled, and what more than 1 can mean.  A launch of several that
 """
 
 
-def reference() -> str:
+def page() -> str:
     """Return the text of docs/models.md."""
     suspects = "\n".join(f"- `{name}`: {words}" for name, (_, words) in SUSPECTS.items())
     above = "\n".join(f"- `{name}`: {words}" for name, words in ABOVE.items())
     parts = [HEAD.format(suspects=suspects, above=above)]
-    parts += ["\n" + "\n".join(entry(name)) + "\n" for name in MODELS]
+    parts += ["\n" + "\n".join(_entry(name)) + "\n" for name in MODELS]
     return "".join(parts)
 
 
-def entry(name: str) -> Iterator[str]:
+def _entry(name: str) -> Iterator[str]:
     """Yield the lines about one model."""
     what, *formula = explained(name)
     model = make(name, EXAMPLES[name])
@@ -108,29 +101,7 @@ def numbers(model: WorkModel) -> str:
     return f"{work}, {model.bytes:,.15g} bytes, {model.intensity:.4g} FLOP/byte"
 
 
-def plain(text: str) -> str:
-    """Return ``text`` with what Markdown would read as markup escaped.
-
-    >>> plain("sqrt(d) * x | y")
-    'sqrt(d) \\\\* x \\\\| y'
-    """
-    return text.replace("*", r"\*").replace("|", r"\|")
-
-
 def _literal(value: Any) -> str:
     return (
         f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else repr(value)
     )
-
-
-def main() -> None:
-    """Write the file, or check it."""
-    text = reference()
-    if "--check" in sys.argv[1:]:
-        current = FILE.exists() and FILE.read_text(encoding="utf-8") == text
-        sys.exit(0 if current else f"{FILE.name} is not current: python scripts/models.py")
-    FILE.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
