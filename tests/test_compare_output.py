@@ -458,6 +458,20 @@ def test_the_objects_themselves_know_how_they_are_shown() -> None:
     assert "<table>" in (comparison("versions")._repr_html_() or "")
 
 
+def test_a_terminal_shows_what_an_object_is_in_a_line_not_all_that_it_holds() -> None:
+    diagnosis = transpose()
+    found = gated(comparison("versions"), "dram_bytes < 1")
+    name = diagnosis.kernel.name
+    assert repr(diagnosis).startswith(f"<Diagnosis {name}: {diagnosis.verdict.cls}, ")
+    assert repr(diagnosis.kernel).startswith(f"<Kernel {name} on {diagnosis.kernel.gpu}, launch 1: ")
+    assert repr(found) == (
+        "<Comparison of before.ncu-rep with after.ncu-rep; pairs: 1, gates failed: 0 of 1>"
+    )
+    (pair,) = found.pairs
+    assert repr(pair) == f"<Pair {pair.base.kernel.name}, {pair.other.kernel.name}: {pair.summary.claim}>"
+    assert all(len(repr(one)) < 1000 for one in (diagnosis.kernel.raw, found.base, found.others[0]))
+
+
 def test_a_page_can_be_written(tmp_path: Path) -> None:
     from ncukit import write_comparison
 

@@ -49,6 +49,9 @@ class Report:
         self.path = str(path)
         self._source = Source(path, isolate=isolate, stdin=stdin)
 
+    def __repr__(self) -> str:
+        return f"<Report {self.path}>"
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was odd about the file, in sentences."""
@@ -118,6 +121,9 @@ class Reports:
     def __init__(self, paths: Iterable[PathLike], *, isolate: bool = True) -> None:
         self.paths = tuple(str(path) for path in paths)
         self.isolate = isolate
+
+    def __repr__(self) -> str:
+        return f"<Reports of {len(self)} files>"
 
     def __len__(self) -> int:
         return len(self.paths)

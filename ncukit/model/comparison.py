@@ -195,6 +195,9 @@ class Pair:
     no_lines: str = ""
     """Why source lines could not be compared."""
 
+    def __repr__(self) -> str:
+        return f"<Pair {self.base.kernel.name}, {self.other.kernel.name}: {self.summary.claim}>"
+
     def row(self, id: str) -> Row | None:
         """Return the row of metric ``id``."""
         return next((row for row in self.rows if row.id == id), None)
@@ -264,6 +267,12 @@ class Comparison(Shown):
     base: Side
     others: tuple[Against, ...]
     gates: tuple[Outcome, ...] = ()
+
+    def __repr__(self) -> str:
+        others = ", ".join(against.other.label for against in self.others)
+        failed = sum(outcome.failed for outcome in self.gates)
+        gates = f", gates failed: {failed} of {len(self.gates)}" if self.gates else ""
+        return f"<Comparison of {self.base.label} with {others}; pairs: {len(self.pairs)}{gates}>"
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

@@ -33,3 +33,7 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     hot: tuple[HotLine, ...] = ()
+
+    def __repr__(self) -> str:
+        limit = ", ".join(filter(None, (self.verdict.cls, self.verdict.limiter)))
+        return f"<Diagnosis {self.kernel.name}: {limit}, {len(self.findings)} findings>"

@@ -32,6 +32,11 @@ class Kernel(Shown):
     failed: str | None = None
     """Why the launch has no valid measurement; None for a good one."""
 
+    def __repr__(self) -> str:
+        known = sum(value.known for value in self.metrics.values())
+        gpu = f" on {self.gpu}" if self.gpu else ""
+        return f"<Kernel {self.name}{gpu}, launch {self.index + 1}: {known} of {len(self.metrics)} metrics>"
+
     @property
     def index(self) -> int:
         """Position in the report, from 0."""

@@ -108,3 +108,6 @@ class RawKernel:
     """PCs at which functions of the kernel begin."""
     series: Mapping[str, tuple[tuple[int, ...], tuple[float, ...]]] = field(default_factory=dict)
     """Raw name -> (time stamps [ns], values) of PM sampling."""
+
+    def __repr__(self) -> str:
+        return f"<RawKernel {self.function}, launch {self.index + 1}: {len(self.metrics)} counters>"
