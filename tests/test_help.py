@@ -53,6 +53,11 @@ def test_every_command_has_an_example_of_itself(path: str) -> None:
     ), f"{path} --help shows no example"
 
 
+def test_the_shell_can_complete() -> None:
+    options = {name for parameter in PROGRAM.params for name in parameter.opts}
+    assert {"--install-completion", "--show-completion"} <= options
+
+
 def refused(example: Example) -> str:
     """Return what is wrong with a command, as its parser says; "" for a right one. Nothing runs."""
     words, command, path = example.words, PROGRAM, "ncukit"
