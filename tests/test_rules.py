@@ -13,6 +13,7 @@ from ncukit.diagnose import RULES
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.rule import SPECIAL, Rule, apply_rules, rule
 from ncukit.diagnose.rulebook import entries
+from ncukit.diagnose.waits import WORKING, advice, states
 from ncukit.model import Finding, Kernel, Skipped, Value
 from tests import builders
 
@@ -935,6 +936,14 @@ def test_a_tie_of_limits_is_named_and_relieving_one_alone_is_not_advised():
     assert isinstance(finding, Finding)
     assert "registers and shared memory" in finding.title
     assert "relieving one alone changes nothing" in finding.detail
+
+
+def test_every_state_in_which_a_warp_waits_has_its_own_advice():
+    waiting = [state for state in states() if state not in WORKING]
+    said = {advice(state) for state in waiting if state != "misc"}
+    assert "" not in said
+    assert len(said) == len(waiting) - 1
+    assert advice("drain").startswith("Write fewer bytes")
 
 
 def test_where_the_grid_is_too_small_its_blocks_are_not_to_do_more():

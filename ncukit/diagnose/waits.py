@@ -66,6 +66,18 @@ def states() -> Mapping[str, tuple[str, str]]:
     }
 
 
+def advice(state: str) -> str:
+    """Return what to try against ``state``, as catalog, counters or sampling spell it; or nothing.
+
+    >>> advice("no_instructions") == advice("no_instruction") == advice("instruction_fetch") != ""
+    True
+    """
+    for known, (category, raw) in states().items():
+        if state in (known, raw, f"{raw}s", raw.removesuffix("_stall")):
+            return str(load().stalls[category].get("advice", {}).get(known, ""))
+    return ""
+
+
 def waits(kernel: Kernel) -> Waits | None:
     """Return the stall states of ``kernel``: counters where they are, else samples, else None."""
     counted = _shares(kernel, "stall_cycles_")

@@ -8,7 +8,7 @@ from ncukit.catalog import load
 from ncukit.diagnose.places import listed, places, waits
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.steps.latency import BARRIERS
-from ncukit.diagnose.waits import states
+from ncukit.diagnose.waits import advice, states
 from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
 from ncukit.model import Place
@@ -80,7 +80,7 @@ def top_stall(k: View) -> Found | None:
         f"{short(share, '%')} of the warp latency is {raw}: {plain[0].lower()}{plain[1:]}",
         "low" if _full(k) else "medium",
         detail=" ".join(filter(None, (_note(k, state), f"By samples, {listed(where)}." if where else ""))),
-        advice=f"{load().stalls[category]['points_to']}.",
+        advice=advice(state),
         places=where,
     )
 
@@ -205,10 +205,9 @@ def _advice(view: SourceView, place: Place) -> str:
     led = {*rows, *(i for i, row in enumerate(view.rows) if row.producer in rows)}
     counts: dict[str, int] = {}
     for i in led:
-        for category, n in view.rows[i].cost.categories.items():
-            counts[category] = counts.get(category, 0) + n
-    entry = load().stalls.get(max(counts, key=lambda c: counts[c], default=""), {})
-    return f"{entry['points_to']}." if entry else ""
+        for state, n in view.rows[i].cost.states.items():
+            counts[state] = counts.get(state, 0) + n
+    return advice(max(counts, key=lambda c: counts[c], default=""))
 
 
 @rule("mbarrier-waits", family="scheduler", needs=("@samples", "@code"))
