@@ -36,8 +36,9 @@ docs: .venv/.installed-dev
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/screenshots.py
 
+# Not --quiet: mkdocs would no longer count warnings, and --strict let broken links pass.
 docs-site: .venv/.installed-dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "build/site/index.html; its search needs a server: $(BIN)/python -m http.server -d build/site"
 
 clean:
