@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from random import Random
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncukit.diagnose.experiment.effect import FEWEST, detectable, differs, effect, needed, pairs
+from ncukit.diagnose.experiment.effect import FEWEST, detectable, differs, effect, location, needed, pairs
 from ncukit.diagnose.experiment.student import cdf, quantile
 from ncukit.errors import UsageError
 from ncukit.model.experiment import Goal
@@ -115,6 +116,19 @@ def test_the_repetitions_that_would_be_needed_find_the_difference_in_four_of_fiv
     assert n > 6
     hits = sum(differs(pairs(*runs("lognormal", n, seed, math.exp(change)))) for seed in range(400))
     assert 0.72 * 400 <= hits <= 0.88 * 400
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_what_so_many_repetitions_are_said_to_show_they_show_in_four_of_five_cases(n: int) -> None:
+    """The statement of a typical experiment, held against others with that difference."""
+    said = statistics.median(
+        detectable(location(pairs(*runs("normal", n, seed)))[1], n) or 0 for seed in range(201)
+    )
+    hits = sum(
+        differs([d + math.log1p(said / 100) for d in pairs(*runs("normal", n, seed))])
+        for seed in range(1000, 1300)
+    )
+    assert 0.7 * 300 <= hits <= 0.9 * 300
 
 
 def test_no_difference_at_all_needs_no_number_of_repetitions() -> None:

@@ -110,7 +110,11 @@ def _numbers(a: Any, b: Any, tolerance: float | None, path: str) -> Comparison:
         return Comparison(False, f"the result{path} is {a!r}, the reference {b!r}", limit, None, 1)
     if a == b or (abs(b) != math.inf and abs(a - b) <= limit * abs(b)):
         return Comparison(
-            True, "equal within the tolerance", limit, None if a == b else abs(a - b) / limit, 1
+            True,
+            "equal within the tolerance" if limit else "equal",
+            limit,
+            None if a == b else abs(a - b) / limit,
+            1,
         )
     return Comparison(False, f"the result{path} is {a!r}, the reference {b!r}", limit, None, 1)
 

@@ -149,15 +149,24 @@ def _change(ratio: float) -> str:
     return "+∞" if ratio == float("inf") else f"{100 * (ratio - 1):+.1f} %"
 
 
+def rounded(percent: float, sign: str = "") -> str:
+    """Return about how many percent, never with an exponent.
+
+    >>> rounded(0.0123), rounded(123.4), rounded(21.3, "+")
+    ('0.012', '123', '+21')
+    """
+    return f"{percent:{sign},.0f}" if abs(percent) >= 10 else f"{percent:{sign}.2g}"
+
+
 def _more(goal: Effect) -> str:
-    seen = f"a difference like the observed {100 * (goal.ratio - 1):+.2g} %"
+    seen = f"a difference like the observed {rounded(100 * (goal.ratio - 1), '+')} %"
     if goal.detectable is None:
         return f"At least {FEWEST} repetitions of each side are needed to show any difference"
     if goal.needed is None:
         return f"No number of repetitions within reason would show {seen}"
     return (
         f"About {goal.needed:,} repetitions of each side would be needed to show {seen}; "
-        f"these show {goal.detectable:.2g} % or more in four of five cases"
+        f"these show {rounded(goal.detectable)} % or more in four of five cases"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ncukit.diagnose.experiment.conclusion import percent
+from ncukit.diagnose.experiment.conclusion import percent, rounded
 from ncukit.model.experiment import SIDES, Effect, ExperimentRecord, Goal, Observed
 from ncukit.render import numbers
 from ncukit.render.line import Line, bold, code, line
@@ -140,7 +140,7 @@ def _effect(record: ExperimentRecord, goal: Goal) -> dict[str, Any]:
         else "unknown",
         "confidence": f"{100 * found.confidence:.0f}{numbers.NARROW}%",
         "needed": "" if known else _needed(found),
-        "detectable": "" if found.detectable is None else f"{found.detectable:.2g}{numbers.NARROW}%",
+        "detectable": "" if found.detectable is None else f"{rounded(found.detectable)}{numbers.NARROW}%",
         "words": percent(found) if known else "no difference is shown",
         "sides": [_side(found, side, values[side], low, high) for side in SIDES],
         "ends": [_short(found, low), _short(found, high)],

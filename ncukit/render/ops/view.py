@@ -110,7 +110,7 @@ def _facts(ops: Ops, figures: Figures) -> list[dict[str, Any]]:
         ("Operators", line(f"{len(ops.operators):,}, {plural(calls, 'call')}")),
         (
             "GPU work",
-            line(f"{plural(ops.attribution.n, 'piece')}, ", work) if ops.attribution.n else line("none"),
+            line(f"{plural(pieces, 'piece')}, ", work) if pieces else line("none"),
         ),
         ("Traced", line(figures.time("span", ops.span, "From the first operator to the end of the last"))),
         ("Not a benchmark", line("profiled run")),
