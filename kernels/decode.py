@@ -37,6 +37,7 @@ EXPECT = {
     "findings": ["small-grid|over-at-once|dram-direction|tensor-use|busiest-unit"],
 }
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+SIZES = ("requests", "prompt", "tokens", "layers", "heads", "head_dim", "vocabulary")
 DTYPE = torch.float16 if DEVICE == "cuda" else torch.float32
 
 
@@ -50,6 +51,11 @@ class Generator:
             raise ncukit.NcukitError(
                 "mode=graph cannot run here: a CUDA graph needs a GPU, and torch sees none", "use mode=eager"
             )
+        for name, value in zip(
+            SIZES, (requests, prompt, tokens, layers, heads, head_dim, vocabulary), strict=True
+        ):
+            if value < 1:
+                raise ncukit.NcukitError(f"{name} is {value}", "give a number of at least 1")
         torch.manual_seed(0)
         self.requests, self.prompt, self.tokens, self.heads = requests, prompt, tokens, heads
         self.width, self.length = heads * head_dim, prompt + tokens
@@ -217,6 +223,8 @@ def main():
     for name, value in parameters(decode).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     given = vars(parser.parse_args())
+    if given["tokens"] < 2:
+        parser.exit(1, "error: one token has no time between tokens\nhint: give --tokens of at least 2\n")
     began = time.perf_counter()
     try:
         generator = Generator(**given)

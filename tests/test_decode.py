@@ -57,6 +57,16 @@ def test_each_repetition_holds_the_time_for_each_token_and_its_tail(experiment: 
     assert [effect["baseline"]["n"] for effect in experiment["effects"]] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"), [(["--tokens", "1"], "no time between tokens"), (["--layers", "0"], "layers is 0")]
+)
+def test_sizes_that_make_no_sense_are_refused(words: list[str], said: str) -> None:
+    done = subprocess.run([sys.executable, str(DECODE), *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr.splitlines()[0]
+    assert done.stderr.splitlines()[1].startswith("hint: ")
+
+
 def test_set_up_and_capture_are_apart(experiment: dict[str, Any]) -> None:
     for one in experiment["repetitions"]:
         assert one["apart"]["capture"] == 0
