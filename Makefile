@@ -1,6 +1,6 @@
 # make demo    the main job on a bundled sample: no GPU, no Nsight tools needed
 # make test    all tests; those that need what this machine lacks are skipped and say why
-# make check   lint, format, types
+# make check   lint (with the security rules), format, types; known vulnerabilities where pip-audit can be asked
 # make bench   run times, memory and pages beside the tools that do the same, into benchmarks/RESULTS.md
 # make docs    write the generated documents and the screenshots anew
 # make docs-site   the site of the documents, in build/site
@@ -28,6 +28,7 @@ check: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/audit.py
 
 bench: .venv/.installed-dev
 	$(BIN)/python -m benchmarks

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -23,6 +24,10 @@ os.environ.setdefault("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 time.tzset()
+
+# Every run tries the same examples, however slow the machine; HYPOTHESIS_PROFILE=default looks for new ones.
+hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -91,14 +96,17 @@ def reports(*folders: str) -> list[Path]:
 def each_report(*folders: str) -> pytest.MarkDecorator:
     """Return the mark that runs a test once for each real report, as argument ``report``.
 
-    Where the shared reports are absent the test is skipped once, with the reason.
+    Pytest runs all such tests of one report after another, whatever their modules (that is what the scope
+    says), so that they share what `tests.real` reads.  Where the shared reports are absent the test is skipped
+    once, with the reason.
     """
     paths = reports(*folders)
     if not paths:
         return pytest.mark.parametrize(
             "report", [pytest.param(None, marks=pytest.mark.skip(reason=no_shared()), id="no-reports")]
         )
-    return pytest.mark.parametrize("report", paths, ids=[path.stem for path in paths])
+    ids = [path.stem for path in paths]
+    return pytest.mark.parametrize("report", paths, ids=ids, scope="session")
 
 
 def tool(name: str) -> Path | None:

@@ -134,9 +134,10 @@ def read_experiment(path: PathLike) -> ExperimentRecord:
     Raises:
         ReportError: there is none, or it is damaged.
     """
+    from ncukit.collect.directory import inside
     from ncukit.schemas.documents import read_document
 
-    file = Path(path) / RECORD if Path(path).is_dir() else Path(path)
+    file = inside(Path(path), RECORD) if Path(path).is_dir() else Path(path)
     record = ExperimentRecord.from_dict(read_document(file, EXPERIMENT_SCHEMA, "experiment again"))
     for number, one in enumerate(record.repetitions):
         if missing := {goal.metric for goal in record.goals} - one.values.keys():

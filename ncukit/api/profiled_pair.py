@@ -85,7 +85,7 @@ def _limits(comparison: Comparison | None) -> str:
 
 def _traced(folder: Path, range: str | None) -> tuple[Mapping[str, float], str]:
     """Return the metrics of the trace of a run for one call of its region, or why there are none."""
-    from ncukit.collect.directory import EXPORT, TORCH_TRACE, TRACE, read_record
+    from ncukit.collect.directory import EXPORT, TORCH_TRACE, TRACE, inside, read_record
     from ncukit.diagnose.experiment.traced import traced
     from ncukit.diagnose.isolate import region
     from ncukit.diagnose.timeline import describe
@@ -96,9 +96,9 @@ def _traced(folder: Path, range: str | None) -> tuple[Mapping[str, float], str]:
     try:
         step = read_record(folder).step("timeline")
         if (folder / TORCH_TRACE).is_file():
-            trace = read_torch_trace(folder / TORCH_TRACE)
+            trace = read_torch_trace(inside(folder, TORCH_TRACE))
         else:
-            trace = read_export(folder / EXPORT, folder / TRACE, "nsys-rep")
+            trace = read_export(inside(folder, EXPORT), folder / TRACE, "nsys-rep")
         scope = region(trace)[0] if range is None else in_range(trace, range)
         words = step.command if step is not None else ()
         calls = int(words[words.index("--calls") + 1]) if "--calls" in words else 1

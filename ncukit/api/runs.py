@@ -99,7 +99,7 @@ def time(
     from dataclasses import replace
 
     from ncukit.collect.carry import at_point, carry_out
-    from ncukit.collect.directory import TIMING, read_timing
+    from ncukit.collect.directory import read_timing
     from ncukit.collect.options import ProfileOptions
     from ncukit.collect.target import resolve
     from ncukit.diagnose.isolate import launch_for_ncu
@@ -115,5 +115,5 @@ def time(
             )
             if carried.failure is not None:
                 raise carried.failure.error()
-            timings.append(read_timing(path / TIMING))
+            timings.append(read_timing(path))
     return timings

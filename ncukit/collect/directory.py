@@ -12,7 +12,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ncukit.errors import UsageError
+from ncukit.errors import ReportFormatError, UsageError
 from ncukit.model.run import RUN_SCHEMA, TIMING_SCHEMA, OutputFile, Run, Timing
 from ncukit.schemas.documents import read_document
 
@@ -149,6 +149,19 @@ def set_aside(path: Path) -> Path:
     return path.rename(aside)
 
 
+def inside(folder: Path, name: str) -> Path:
+    """Return the file ``name`` of the run directory ``folder``; neither a link nor a name leads out of it.
+
+    Raises:
+        ReportFormatError: it does.
+    """
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        message = f"{path} leads out of the run directory"
+        raise ReportFormatError(path, message, "put the file itself there, or name what it leads to")
+    return path
+
+
 def read_record(path: Path) -> Run:
     """Return what ``run.json`` in the directory ``path`` says.
 
@@ -156,17 +169,17 @@ def read_record(path: Path) -> Run:
         ReportNotFound: there is no such directory, or no run in it.
         ReportFormatError: it is damaged, or of a version that this ncukit does not know.
     """
-    return Run.from_dict(read_document(path / RECORD, RUN_SCHEMA))
+    return Run.from_dict(read_document(inside(path, RECORD), RUN_SCHEMA))
 
 
-def read_timing(file: Path) -> Timing:
-    """Return the timing in ``file``.
+def read_timing(folder: Path) -> Timing:
+    """Return the timing in the run directory ``folder``.
 
     Raises:
         ReportNotFound: there is no such file.
         ReportFormatError: it is damaged, or of a version that this ncukit does not know.
     """
-    return Timing.from_dict(read_document(file, TIMING_SCHEMA, "time again"))
+    return Timing.from_dict(read_document(inside(folder, TIMING), TIMING_SCHEMA, "time again"))
 
 
 def slug(name: str) -> str:

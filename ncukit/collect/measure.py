@@ -68,7 +68,7 @@ def time_cleanly(session: Session) -> None:
         session.skip("timing", "--skip-time")
         return
     if session.finished("timing", TIMING):
-        session.timing = read_timing(session.file(TIMING))
+        session.timing = read_timing(session.directory.path)
     else:
         session.timing = _timed(session)
     session.marks = session.timing.marks

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from ncukit.collect.directory import PROFILE, RECORD, TIMING, read_record, read_timing
+from ncukit.collect.directory import PROFILE, RECORD, TIMING, inside, read_record, read_timing
 from ncukit.compare import baseline
 from ncukit.compare.samples import samples
 from ncukit.errors import ReportEmpty, ReportError, ReportNotFound
@@ -123,7 +123,7 @@ def _common(found: Sequence[Recorded]) -> Recorded:
 def _run(path: Path, choice: Choice) -> Side:
     """Return a run directory: its report, the clean time beside it, and what was recorded of both."""
     run = read_record(path)
-    report = path / PROFILE
+    report = inside(path, PROFILE)
     if not report.is_file():
         raise ReportNotFound(report, f"the run {path} holds no counters", f"ncukit profile --resume {path}")
     side = _reports(path.name, [report], choice)
@@ -134,7 +134,7 @@ def _run(path: Path, choice: Choice) -> Side:
     return replace(
         side,
         kind="run",
-        timing=read_timing(path / TIMING) if (path / TIMING).is_file() else None,
+        timing=read_timing(path) if (path / TIMING).is_file() else None,
         recorded=replace(
             known,
             ncu=known.ncu or (str(version) if version else None),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import PAGE, PROFILE, RECORD, TIMING, read_record, read_timing
+from ncukit.collect.directory import PAGE, PROFILE, RECORD, read_record, read_timing
 from ncukit.dataset.build import Progress, build, gpu_of
 from ncukit.dataset.inputs import SUFFIXES
 from ncukit.dataset.state import NAME, Entry, State
@@ -190,7 +190,7 @@ def _reason(entry: Entry, path: str) -> str:
 def _clean(folder: Path) -> float | None:
     """Return the median [s] of the clean timing of a run; None where there is none of the GPU."""
     try:
-        timing = read_timing(folder / TIMING)
+        timing = read_timing(folder)
     except ReportError:
         return None
     return timing.median if timing.is_gpu_time else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,22 +58,31 @@ class WorkModel:
     def from_dict(cls, data: Mapping[str, Any]) -> WorkModel:
         """Return the model that ``dataclasses.asdict``, or JSON made of it, describes.
 
+        Raises:
+            KeyError, TypeError, ValueError: it describes none.
+
         >>> from dataclasses import asdict
         >>> model = WorkModel("dot", {"fp32": 2048}, "fp32", 8192, 4, notes=("2 per element",))
         >>> WorkModel.from_dict(asdict(model)) == model
         True
         """
         return cls(
-            data["name"],
-            dict(data["flop"]),
-            data["dtype"],
-            data["read"],
-            data["written"],
+            str(data["name"]),
+            {str(precision): _number(flop) for precision, flop in dict(data["flop"]).items()},
+            str(data["dtype"]),
+            _number(data["read"]),
+            _number(data["written"]),
             tuple(data.get("notes", ())),
             tuple(data.get("assumptions", ())),
             data.get("exact", True),
             data.get("memory", "dram"),
         )
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise TypeError(f"{value!r} is no amount")
+    return value
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -20,6 +21,10 @@ CHUNK = 1 << 20
 """[byte] read at once."""
 LIMIT = 1 << 26
 """Characters of one event, or of one value of the head, beyond which the file is no trace."""
+_BOMB = 200
+"""A file that unpacks to more than this many times its size holds no trace: those reach 30 times."""
+_SMALL = 1 << 26
+"""Size [byte] below which that is never asked."""
 _AFTER = (",", "]", "}", " ", "\t", "\r", "\n")
 """What may follow a number."""
 _MARGIN = 16
@@ -46,7 +51,7 @@ class Events:
             with self.path.open("rb") as raw:
                 packed = raw.read(2) == GZIP
                 raw.seek(0)
-                yield from self._events(_Text(gzip.GzipFile(fileobj=raw) if packed else raw))
+                yield from self._events(_Text(_Unpacked(raw) if packed else raw))
         except FileNotFoundError as error:
             raise ReportNotFound(self.path, f"there is no file {self.path}", "check the path") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -111,6 +116,23 @@ class _Fault(Exception):
     """What is wrong with the text."""
 
 
+class _Unpacked:
+    """What a gzip file holds, as far as that is in proportion to its size."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._file = gzip.GzipFile(fileobj=raw)
+        self._most = max(_SMALL, _BOMB * os.fstat(raw.fileno()).st_size)
+        self._read = 0
+
+    def read(self, size: int) -> bytes:
+        """Return the next ``size`` [byte] at most."""
+        data = self._file.read(size)
+        self._read += len(data)
+        if self._read > self._most:
+            raise _Fault(f"it unpacks to more than {_BOMB} times its size")
+        return data
+
+
 def _keys(text: _Text) -> Iterator[str]:
     """Yield the keys of an object; the value of each must be taken before the next key is asked for."""
     text.take("{")
@@ -132,7 +154,7 @@ def _keys(text: _Text) -> Iterator[str]:
 class _Text:
     """JSON text that is read as it is needed."""
 
-    def __init__(self, file: IO[bytes] | gzip.GzipFile) -> None:
+    def __init__(self, file: IO[bytes] | _Unpacked) -> None:
         import codecs
 
         self._file = file

@@ -135,8 +135,9 @@ class Maker:
         self.known = True
 
     def _seen(self, event: Mapping[str, Any]) -> None:
-        if not self.process and isinstance(event.get("pid"), int):
-            self.process = int(event["pid"]) << 24
+        pid = event.get("pid")
+        if not self.process and isinstance(pid, int) and 0 <= pid < 1 << 32:
+            self.process = pid << 24
 
     def _work(self, table: str, name: str, args: Mapping[str, Any], row: Row) -> None:
         row |= {field: _number(args, field) for field in _PLACE if field != "process"}

@@ -10,6 +10,12 @@ from typing import BinaryIO
 from ncukit.read.blocks import Fault
 
 MAGIC = b"\x28\xb5\x2f\xfd"
+_BLOCK = 1 << 17
+"""The most [byte] that a compressed block holds (RFC 8878, 3.1.1.2.4)."""
+_BOMB = 200
+"""A file that unpacks to more than this many times its size holds no report: those reach 20 times."""
+_SMALL = 1 << 28
+"""Size [byte] below which that is never asked."""
 
 
 def frame_end(file: BinaryIO, size: int) -> int:
@@ -27,7 +33,7 @@ def frame_end(file: BinaryIO, size: int) -> int:
     content_size = (int(single_segment), 2, 4, 8)[flags >> 6]
     pos = len(MAGIC) + 1 + (not single_segment) + (0, 1, 2, 4)[flags & 3] + content_size
     checksum = 4 if flags & 0x04 else 0
-    last, block = False, 0
+    last, block, unpacked = False, 0, 0
     while not last:
         block += 1
         file.seek(pos)
@@ -39,10 +45,13 @@ def frame_end(file: BinaryIO, size: int) -> int:
         if kind == 3:
             raise Fault("report-damaged", f"is damaged at byte {pos}: block {block} has no valid type")
         pos += 3 + (1 if kind == 1 else length)
+        unpacked += _BLOCK if kind == 2 else length
         if pos > size:
             raise _cut(size, f"its block {block}")
     if pos + checksum > size:
         raise _cut(size, "its checksum")
+    if unpacked > max(_SMALL, _BOMB * size):
+        raise Fault("report-damaged", f"unpacks to more than {_BOMB} times its size")
     return pos + checksum
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from ncukit.dataset.build import Built
+from ncukit.render import spreadsheet
 from ncukit.render.words import clean
 
 NOTHING = "–"
@@ -48,9 +48,9 @@ def answer_text(columns: Sequence[str], rows: Rows, *, encoding: str = "utf-8") 
 
 def answer_csv(out: TextIO, columns: Sequence[str], rows: Rows) -> None:
     """Write the table as CSV; null is an empty cell."""
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    sheet = spreadsheet.Rows(out)
+    sheet.write(columns)
+    sheet.write_all(rows)
 
 
 def answer_json(columns: Sequence[str], rows: Rows) -> str:

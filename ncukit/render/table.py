@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from ncukit.model import Kernel, RawKernel
+from ncukit.render.spreadsheet import Rows
 
 COLUMNS = (
     "file",
@@ -29,24 +29,24 @@ def csv_rows(
     out: TextIO, kernels: Iterable[Kernel], ids: Sequence[str] | None = None, *, header: bool = True
 ) -> None:
     """Write one CSV row a launch and metric; an unknown value is an empty cell with its reason."""
-    writer = csv.writer(out, lineterminator="\n")
+    rows = Rows(out)
     if header:
-        writer.writerow(COLUMNS)
+        rows.write(COLUMNS)
     for k in kernels:
         head = (k.file, k.index, k.name, k.gpu, k.compute_capability)
         for id in ids or k.metrics:
             v = k.metrics[id]
-            writer.writerow((*head, id, v.value, v.unit, v.quality, v.reason))
+            rows.write((*head, id, v.value, v.unit, v.quality, v.reason))
 
 
 def raw_rows(out: TextIO, launches: Iterable[RawKernel], *, csv: bool = False, header: bool = True) -> None:
     """Write native metrics in base units: name, value, unit; tab-separated, or as CSV."""
-    writer = _writer(out, csv)
+    rows = Rows(out, "," if csv else "\t")
     if header:
-        writer.writerow(("index", "name", "metric", "value", "unit"))
+        rows.write(("index", "name", "metric", "value", "unit"))
     for raw in launches:
         for name in sorted(raw.metrics):
-            writer.writerow((raw.index, raw.function, name, raw.metrics[name], raw.units.get(name, "")))
+            rows.write((raw.index, raw.function, name, raw.metrics[name], raw.units.get(name, "")))
 
 
 def raw_json(file: str, launches: Iterable[RawKernel]) -> Iterator[str]:
@@ -65,10 +65,6 @@ def raw_json(file: str, launches: Iterable[RawKernel]) -> Iterator[str]:
         }
         yield (", " if number else "") + json.dumps({**head, "metrics": metrics}, allow_nan=False)
     yield "]}\n"
-
-
-def _writer(out: TextIO, comma: bool) -> Any:
-    return csv.writer(out, lineterminator="\n", delimiter="," if comma else "\t")
 
 
 def _finite(value: Any) -> Any:

@@ -60,7 +60,7 @@ class Command:
                     signal.signal(number, signal.SIG_DFL)
                 signal.set_wakeup_fd(-1)
                 signal.pthread_sigmask(signal.SIG_SETMASK, ())
-                os.execvp(argv[0], argv)
+                os.execvp(argv[0], argv)  # noqa: S606 - without a shell on purpose
             except OSError as error:
                 os.write(write, b'{"errno": %d}' % (error.errno or 0))
             os._exit(127)

@@ -98,7 +98,7 @@ def run(
     collector = _Collector(keep, on_text)
     start = time.monotonic()
     try:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - an argument list, no shell
             [sys.executable, "-I", "-S", str(_SUPERVISOR), *pipes, str(grace), *args],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

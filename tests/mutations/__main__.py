@@ -36,6 +36,8 @@ def main() -> int:
             folder = Path(tempfile.mkdtemp(prefix="ncukit-mutation-"))
             data, words = KINDS[name].case(seed)
             KINDS[name].place(folder, data)
+            if options.seed is not None:
+                words = (*words, "--debug")
             ended = run(words, folder)
             codes[str(ended.code)] += 1
             longest, largest = max(longest, ended.seconds), max(largest, ended.memory / 1e6)

@@ -181,7 +181,7 @@ KINDS = {
         "ncukit.toml",
         lambda: [originals.SETTINGS],
         damaged_text,
-        (("compare", "sound.ncu-rep", "sound.ncu-rep"), ("baseline", "list")),
+        (("compare", "sound.ncu-rep", "sound.ncu-rep"), ("baseline", "show", "main", "--json")),
         {"sound.ncu-rep": _sample, "baselines/main.json": lambda: originals.baselines()[0]},
     ),
     "report in a folder": Kind(

@@ -37,7 +37,7 @@ def cautions(record: ExperimentRecord) -> list[str]:
 def _clocks(baseline: Sequence[Repetition], variant: Sequence[Repetition]) -> Iterable[str]:
     read = [_middle(side, "sm_clock") for side in (baseline, variant)]
     if read[0] is None or read[1] is None:
-        reason = next((r.clocks.get("before", {}).get("reason") for r in baseline if r.clocks), None)
+        reason = next(((r.clocks.get("before") or {}).get("reason") for r in baseline if r.clocks), None)
         if reason not in (None, "no GPU is used"):
             yield f"the clocks were not watched: {reason}"
         return

@@ -45,7 +45,7 @@ def analyse(trace: TorchTrace, program: Sequence[str] = ()) -> Ops:
     used = sorted({*trace.trace.kernels["device"].tolist(), *trace.trace.copies["device"].tolist()})
     return Ops(
         file=trace.trace.file,
-        torch=trace.head.get("pytorch_version"),
+        torch=said if isinstance(said := trace.head.get("pytorch_version"), str) else None,
         sorted_by="device" if on_gpu else "cpu",
         span=span,
         operators=ordered(found, "device" if on_gpu else "self-cpu"),

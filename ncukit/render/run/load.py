@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import EXPORT, PROFILE, TIMING, TORCH_TRACE, TRACE, read_record, read_timing
+from ncukit.collect.directory import (
+    EXPORT,
+    PROFILE,
+    TIMING,
+    TORCH_TRACE,
+    TRACE,
+    inside,
+    read_record,
+    read_timing,
+)
 from ncukit.diagnose import diagnose
 from ncukit.diagnose.isolate import launch_for_ncu, region
 from ncukit.diagnose.timeline import describe
@@ -70,13 +79,13 @@ def load(path: Path, run: Run | None = None) -> RunPage:
     record = read_record(path) if run is None else run
     page = RunPage(path, record)
     if (path / TIMING).is_file():
-        page = replace(page, timing=read_timing(path / TIMING))
+        page = replace(page, timing=read_timing(path))
     if (scope := _scope(path, record.options.get("range"))) is not None:
         timeline = describe(scope)
         lanes = strip(scope, timeline.main_device) if timeline.main_device is not None else None
         page = replace(page, timeline=timeline, strip=lanes, **_choice(scope, record))
     if (path / PROFILE).is_file():
-        file, diagnosis = _diagnosis(path / PROFILE, page)
+        file, diagnosis = _diagnosis(inside(path, PROFILE), page)
         page = replace(page, file=file, diagnosis=diagnosis)
     return page
 
@@ -93,9 +102,9 @@ def model_of(timing: Timing | None) -> WorkModel | None:
 
 def _scope(path: Path, range: str | None) -> Scope | None:
     if (path / TORCH_TRACE).is_file():
-        trace = read_torch_trace(path / TORCH_TRACE)
+        trace = read_torch_trace(inside(path, TORCH_TRACE))
     elif (path / EXPORT).is_file():
-        trace = read_export(path / EXPORT, path / TRACE, "nsys-rep")
+        trace = read_export(inside(path, EXPORT), path / TRACE, "nsys-rep")
     else:
         return None
     try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import PAGE, PROFILE, RECORD
+from ncukit.collect.directory import PAGE, PROFILE, RECORD, inside
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render.html import Plotly, write_page
 from ncukit.render.run.load import load
@@ -65,7 +65,7 @@ def _diagnoses(path: Path, points: Iterable[Mapping[str, Any]]) -> Iterable[Diag
     """Yield the launch of each point, named by its parameters and numbered in the order of the sweep."""
     count = 0
     for point in points:
-        folder = path / str(point["directory"])
+        folder = inside(path, str(point["directory"]))
         if not (folder / PROFILE).is_file():
             continue
         if (diagnosis := load(folder).diagnosis) is None:
