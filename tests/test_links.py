@@ -168,7 +168,7 @@ def test_without_any_traffic_counter_there_is_no_chart_but_the_levels_stay() -> 
 
 def test_an_estimate_and_an_unreliable_number_carry_their_mark_in_the_chart() -> None:
     guess = Value("l1_hit_rate_pct", 152.0, "%", "exact", reason="unreliable: above 100 %", reliable=False)
-    made = stream(l1_hit_rate_pct=guess, shared_load_inst=4)
+    made = stream(l1_hit_rate_pct=guess)
     found = chart(Cells(made, Tips()), memory_links(made), None)
     assert found is not None
     near = next(b for b in found["boxes"] if b["name"] == "L1/TEX")
@@ -179,5 +179,7 @@ def test_an_estimate_and_an_unreliable_number_carry_their_mark_in_the_chart() ->
 def test_the_chart_of_an_empty_launch_is_not_drawn_whatever_the_gpu(cc: int) -> None:
     assert drawn(kernel(compute_capability=cc))["chart"] is None
     assert drawn(kernel(compute_capability=cc, global_load_inst=0, local_load_inst=0))["chart"] is None
-    counted = kernel(compute_capability=cc, global_load_inst=0, local_load_inst=0, shared_load_inst=0)
+    counted = kernel(
+        signals={"shared_load_requests": 0}, compute_capability=cc, global_load_inst=0, local_load_inst=0
+    )
     assert drawn(counted)["chart"] is not None, "a kernel that touched no memory has a chart of dashed lanes"

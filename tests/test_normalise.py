@@ -11,6 +11,7 @@ from ncukit.catalog import load
 from ncukit.normalise import normalise
 from tests.builders import raw_kernel
 from tests.conftest import each_report, shared_folder
+from tests.real import judged
 
 GPU = {"device__attribute_compute_capability_major": 8, "device__attribute_compute_capability_minor": 6}
 LAUNCH = {"launch__grid_size": 100.0, "launch__block_size": 128.0}
@@ -76,6 +77,18 @@ def test_nan_is_missing_and_says_so():
         .reason
     )
     assert reason == "not a number: sm__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def test_matrix_loads_are_loads_of_shared_memory():
+    counters = {
+        "smsp__sass_inst_executed_op_shared_ld.sum": 2.0,
+        "smsp__inst_executed_op_ldsm.sum": 8.0,
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": 50.0,
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": 10.0,
+    }
+    k = kernel(counters)
+    assert (k.number("shared_load_inst"), k.number("shared_load_requests")) == (2, 10)
+    assert k.number("shared_load_ways") == pytest.approx(1 + 10 / (10 * 4))
 
 
 def test_operations_of_no_counted_opcode_are_unknown_not_zero():
@@ -241,7 +254,7 @@ FAILED = {
 
 @each_report()
 def test_the_failed_launches_of_real_reports_are_found_and_no_other(report):
-    found = [k.index for k in read(report).kernels() if k.failed]
+    found = [d.kernel.index for d in judged(report)[1] if d.kernel.failed]
     assert found == FAILED.get(report.stem, [])
 
 

@@ -178,16 +178,16 @@ CASES: dict[str, Case] = {
         [{"uncoalesced_excess_pct": 0.0, "uncoalesced_excess_sectors": 0.0}],  # no access at all
     ),
     "conflict-free": Case(
-        {"shared_load_ways": 1.0, "shared_excess_share_pct": 0.0, "shared_load_inst": 1e6},
-        {"shared_load_ways": 2.0, "shared_excess_share_pct": 50.0, "shared_load_inst": 1e6},
+        {"shared_load_ways": 1.0, "shared_excess_share_pct": 0.0, "shared_load_requests": 1e6},
+        {"shared_load_ways": 2.0, "shared_excess_share_pct": 50.0, "shared_load_requests": 1e6},
         "free of bank conflicts",
         [
-            {"shared_load_ways": 1.0, "shared_excess_share_pct": 0.0, "shared_load_inst": 0.0},
+            {"shared_load_ways": 1.0, "shared_excess_share_pct": 0.0, "shared_load_requests": 0.0},
             {
                 "shared_load_ways": 1.0,
                 "shared_store_ways": 16.0,
                 "shared_excess_share_pct": 0.0,
-                "shared_load_inst": 1e6,
+                "shared_load_requests": 1e6,
             },
         ],
     ),
@@ -416,10 +416,10 @@ CASES: dict[str, Case] = {
         "45.0\u202f% of the requests at L2 are atomics",
     ),
     "bank-arbitration": Case(
-        {"shared_bank_conflict_pct": 40.0, "shared_excess_share_pct": 0.0, "shared_load_inst": 1e6},
-        {"shared_bank_conflict_pct": 40.0, "shared_excess_share_pct": 60.0, "shared_load_inst": 1e6},
+        {"shared_bank_conflict_pct": 40.0, "shared_excess_share_pct": 0.0, "shared_load_requests": 1e6},
+        {"shared_bank_conflict_pct": 40.0, "shared_excess_share_pct": 60.0, "shared_load_requests": 1e6},
         "the rest is arbitration",
-        [{"shared_bank_conflict_pct": 40.0, "shared_excess_share_pct": 0.0, "shared_load_inst": 0.0}],
+        [{"shared_bank_conflict_pct": 40.0, "shared_excess_share_pct": 0.0, "shared_load_requests": 0.0}],
     ),
     "stage-by-copy": Case(
         {**STAGED, **STALLS, "stall_cycles_global_memory_dependency": 9.0},

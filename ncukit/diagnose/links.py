@@ -49,7 +49,7 @@ LINKS = (
     ),
     Drawn(
         "shared-loads", "shared", "kernel", "shared loads",
-        "shared_load_bytes", "shared_load_inst", "link_shared_load_pct",
+        "shared_load_bytes", "shared_load_requests", "link_shared_load_pct",
     ),
     Drawn(
         "shared-stores", "kernel", "shared", "shared stores",

@@ -89,7 +89,12 @@ def _where(k: View, opcodes: re.Pattern[str]) -> tuple[Place, ...]:
 def conflict_free(k: View) -> Found | None:
     """Shared memory is read without bank conflicts."""
     ways, pattern, stores = k["shared_load_ways"], k["shared_excess_share_pct"], k.get("shared_store_ways")
-    if not 0 < ways < SINGLE or pattern >= 1 or (stores or 0.0) >= SINGLE or not k.get("shared_load_inst"):
+    if (
+        not 0 < ways < SINGLE
+        or pattern >= 1
+        or (stores or 0.0) >= SINGLE
+        or not k.get("shared_load_requests")
+    ):
         return None
     return Found(
         f"Shared memory is free of bank conflicts: {short(ways)} times the ideal wavefronts, and "
@@ -106,7 +111,7 @@ def bank_arbitration(k: View) -> Found | None:
     if (
         counted < COUNTED
         or pattern >= PATTERN
-        or not (k.get("shared_load_inst") or k.get("shared_store_inst"))
+        or not (k.get("shared_load_requests") or k.get("shared_store_inst"))
     ):
         return None
     return Found(
