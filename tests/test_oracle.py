@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ncukit.api import read
 from tests.conftest import each_report
 from tests.oracle import Oracle, actions
+from tests.real import judged
 
 LAUNCHES = 12
 """of each report; more are of the same kind."""
@@ -25,7 +25,7 @@ def drafted(path: Path):
 @each_report()
 def test_values_agree(report, shared):
     document = drafted(shared / "domain/metrics.yaml")
-    kernels = list(read(report).kernels())
+    kernels = [diagnosis.kernel for diagnosis in judged(report)[1]]
     assert kernels
     compared = 0
     for kernel, action in zip(kernels, actions(report), strict=True):
@@ -39,6 +39,11 @@ def test_values_agree(report, shared):
                 assert found.reason.startswith(("failed pass", "not a number", "not "))
                 continue
             compared += 1
+            if expected == 0 and found.value is None:  # the one place where the draft believes an empty list
+                assert id == "thread_inst_executed"
+                assert (kernel.number("inst_executed") or 0) > 0  # so that zero threads is no answer
+                assert found.reason.startswith("no opcode was counted")
+                continue
             if expected is None:
                 assert found.value is None, f"{id}: {found.value} where nothing is known"
                 assert found.reason, id
