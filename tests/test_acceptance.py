@@ -532,16 +532,6 @@ def test_the_whole_run_with_stand_ins(
     assert gemm_checks["verdict"]["met"] is False
     assert "NVIDIA H100 Test" in table["about"]
     assert {"table.md", "runs/04/profile.ncu-rep", "runs/04/report.html", "runs/04/run.json"} <= names
-    assert [text for text in _strings(table) if f"{lab.folder}/all" in text or str(CHECKOUT) in text] == []
-
-
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    return (
-        [value]
-        if isinstance(value, str)
-        else sum(map(_strings, value), [])
-        if isinstance(value, list)
-        else []
-    )
+    text = json.dumps(table)
+    assert f"{lab.folder}/all" not in text
+    assert f"{CHECKOUT}/" not in text

@@ -42,8 +42,9 @@ VENDOR = ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT",) * 3
 PAIRS = (ADD, SOFTMAX, GEMV, VENDOR)
 MULTIPLY = ADD[0].replace("CUDAFunctor_add", "CUDAFunctor_mul")
 LAMBDA = (
-    "void at::native::elementwise_kernel<128, at::native::copy(at::Tensor&)::{lambda()#1} >(int)",
-    "void at::native::elementwise_kernel<(int)128, at::native::copy(at::Tensor &)::"
+    "void at::native::elementwise_kernel<128, at::native::(anonymous namespace)::copy(at::Tensor&)"
+    "::{lambda()#1} >(int)",
+    "void at::native::elementwise_kernel<(int)128, at::native::<unnamed>::copy(at::Tensor &)::"
     "[lambda() (instance 1)]>(int)",
     "elementwise_kernel",
 )

@@ -173,7 +173,7 @@ def any_spelling(demangled: str) -> str:
     >>> bool(re.search(pattern, "void lib::f<(int)4, A<char *, (unsigned long)3>>(int, T2)"))
     True
     """
-    text = qualified(demangled)
+    text = qualified(demangled).replace("<unnamed>", "(anonymous namespace)")
     cut = _ONLY_THERE.search(text)
     tokens = _TOKENS.findall(re.sub(r"[^<,]*$", "", text[: cut.start()]) if cut else text)
     end = ".*" if cut else r" *(\(.*)?$"

@@ -177,7 +177,7 @@ def _isolation(found: Measured, no_timeline: bool) -> list[Check]:
     proof = found.run.get("isolation") or {}
     verdict, words = proof.get("verdict", "unknown"), str(proof.get("words", ""))
     met = None if verdict == "unknown" and no_timeline else verdict == "proven"
-    said = verdict if met else f"{verdict}: {words}"
+    said = verdict if met or not words else words
     return [Check("the launch captured is the launch chosen", "proven", said, met)]
 
 
