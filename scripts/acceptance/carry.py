@@ -85,7 +85,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, **tools, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
     """Interrupt a step, as Ctrl-C does: ncukit then stops its tools, and keeps what it has."""
     os.killpg(process.pid, signal.SIGINT)
     try:

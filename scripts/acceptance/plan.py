@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ncukit import models
 from scripts.acceptance import judge
@@ -113,7 +112,15 @@ def _experiment(kernels: Path, arch: str) -> list[Step]:
     if not (naive.exists() and tiled.exists()):
         return []
     timed = shlex.join([sys.executable, str(PROGRAMS / "products.py"), str(kernels), arch])
-    words = ("experiment", "--end-to-end", f"{timed} {{}}", "--baseline", "naive", "--variant", "tiled")
+    words: tuple[str, ...] = (
+        "experiment",
+        "--end-to-end",
+        f"{timed} {{}}",
+        "--baseline",
+        "naive",
+        "--variant",
+        "tiled",
+    )
     words += ("--metric", "seconds_per_launch", "-n", "5", "--no-profile", "--json", "-q", "-o", "{run}")
     return [Step("experiment: naive against tiled GEMM", words, 90, judge.compared, least=30)]
 
@@ -123,7 +130,7 @@ def _sweep(kernels: Path) -> list[Step]:
     if not script.exists():
         return []
     sizes = ",".join(map(str, SWEPT))
-    words: tuple[Any, ...] = ("profile", str(script), "--kernel", "gemm", "--preset", "quick", "--skip-nsys")
+    words: tuple[str, ...] = ("profile", str(script), "--kernel", "gemm", "--preset", "quick", "--skip-nsys")
     words += ("--repeat", "20")
     words += ("--param", f"m={sizes}", "--clock-control", "none", "--json", "-q", "-o", "{run}")
     return [Step("sweep of GEMM sizes", words, 150, judge.swept(len(SWEPT)), least=60)]

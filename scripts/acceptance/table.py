@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tarfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -55,13 +57,12 @@ def archive(
     (folder / "table.md").write_text(markdown(rows, about), encoding="utf-8")
     (folder / "table.json").write_text(json.dumps(document(rows, about), indent=1), encoding="utf-8")
     taken: list[str] = []
-    with tarfile.open(target, "w:gz") as file:
+    with gzip.open(target, "wb") as packed, tarfile.open(fileobj=packed, mode="w") as file:
         for path in _files(folder):
             data = scrub.file(path)
-            assert file.fileobj is not None
-            file.fileobj.flush()
+            packed.flush()
             room = limit - SLACK - target.stat().st_size
-            if len(data) > room and len(_packed(data)) > room:
+            if len(data) > room and len(zlib.compress(data, 9)) > room:
                 continue
             name = str(path.relative_to(folder))
             member = tarfile.TarInfo(name)
@@ -80,12 +81,6 @@ def _files(folder: Path) -> Iterator[Path]:
     pages = [path for path in _found(folder, "report.html") if path.with_name("profile.ncu-rep").exists()]
     yield from (pages or _found(folder, "report.html"))[:1]
     yield from sorted(_found(folder, "profile.ncu-rep"), key=lambda path: path.stat().st_size)
-
-
-def _packed(data: bytes) -> bytes:
-    import zlib
-
-    return zlib.compress(data, 9)
 
 
 def _found(folder: Path, name: str) -> list[Path]:
