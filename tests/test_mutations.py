@@ -7,13 +7,17 @@ Content has no checksum: a flipped bit inside a value cannot be seen.  More kind
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ncukit.api as ncukit
 from ncukit.errors import ReportError
 from tests.conftest import CHECKOUT, shared_folder
+from tests.mutations import originals as sound
 from tests.mutations.damage import damaged_bytes
+from tests.mutations.run import run
+from tests.torch_builder import training
 
 SEEDS = 16
 SMALL_REPORTS = (
@@ -97,3 +101,85 @@ def test_bytes_that_are_not_text_do_not_reach_a_page(shared: Path, tmp_path: Pat
     for isolate in (True, False):
         (kernel,) = ncukit.read(path, isolate=isolate).kernels()
         assert kernel.demangled == "VecAdd_k\ufffdrnel"
+
+
+# ---- small inputs that once ended in an internal error ----
+
+
+def events(trace: Path) -> Any:
+    return json.loads(trace.read_text())
+
+
+@pytest.mark.parametrize(
+    ("change", "command"),
+    [
+        pytest.param(
+            {"deviceProperties": [{"id": 0, "name": ["A40"]}]}, "ops", id="a GPU whose name is a list"
+        ),
+        pytest.param({"deviceProperties": [{"id": 0, "numSms": "many"}]}, "ops", id="SMs that are no number"),
+        pytest.param({"pytorch_version": [2]}, "ops", id="a version of torch that is a list"),
+        pytest.param({"distributedInfo": "rank 0"}, "ops", id="distributedInfo that is a text"),
+    ],
+)
+def test_odd_heads_of_torch_traces_are_unknown(change: dict[str, Any], command: str, tmp_path: Path) -> None:
+    data = {**events(training(steps=1).write(tmp_path / "x.json")), **change}
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    ended = run((command, "x.json"), tmp_path)
+    assert (ended.fault(), ended.code) == (None, 0), ended.err
+
+
+def test_a_process_number_beyond_all_bounds_is_no_process(tmp_path: Path) -> None:
+    data = events(training(steps=1).write(tmp_path / "x.json"))
+    for event in data["traceEvents"]:
+        if isinstance(event.get("pid"), int):
+            event["pid"] = 2**64
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    assert run(("ops", "x.json"), tmp_path).fault() is None
+
+
+def test_a_trace_of_calls_without_operators_is_read(tmp_path: Path) -> None:
+    data = events(training(steps=1).write(tmp_path / "x.json"))
+    data["traceEvents"] = [event for event in data["traceEvents"] if event.get("cat") != "cpu_op"]
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    ended = run(("ops", "x.json"), tmp_path)
+    assert (ended.fault(), ended.code) == (None, 0), ended.err
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"clocks": {"before": [1]}}, "clocks.before must be object or null"),
+        ({"clocks": {"after": {"throttled": "x"}}}, "clocks.after.throttled must be array or null"),
+        ({"device": "A40"}, "device must be object or null"),
+        ({"samples": [None]}, "samples[0] must be number"),
+    ],
+)
+def test_odd_timings_are_refused_with_the_place(change: dict[str, Any], place: str, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    timing = {**json.loads(sound.timings()[0]), **change}
+    (tmp_path / "run" / "timing.json").write_text(json.dumps(timing))
+    (tmp_path / "run" / "run.json").write_bytes(sound.records()[0])
+    ended = run(("report", "--run", "run", "-o", "p.html"), tmp_path)
+    assert ended.code == 4
+    assert f"is damaged: {place}" in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize(
+    "model", [{"flop": {"fp32": "x"}}, {"read": None}, {"flop": []}, {"written": -1}, {"name": None}]
+)
+def test_an_odd_model_of_a_case_is_no_model(model: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    timing = json.loads(sound.timings()[0])
+    timing["model"] = {**timing["model"], **model}
+    (tmp_path / "run" / "timing.json").write_text(json.dumps(timing))
+    (tmp_path / "run" / "run.json").write_bytes(sound.records()[0])
+    ended = run(("report", "--run", "run", "-o", "p.html"), tmp_path)
+    assert (ended.fault(), ended.code) in ((None, 0), (None, 5)), ended.err
+
+
+def test_a_repetition_without_the_value_of_its_goal_is_refused(tmp_path: Path) -> None:
+    record = json.loads(sound.experiments()[0])
+    record["repetitions"][3]["values"] = {}
+    (tmp_path / "experiment.json").write_text(json.dumps(record))
+    with pytest.raises(ReportError, match=r"repetitions\[3\].values has no time_per_output_token"):
+        ncukit.read_experiment(tmp_path)

@@ -21,6 +21,8 @@ from ncukit.model import Kernel, Verdict
 
 ROWS = 512
 """Launches of a row group: what a worker holds of a file of any length."""
+_LONGEST = 200
+"""Characters of the longest folder name that is the GPU's own; of a longer one its beginning and a hash."""
 _SORTABLE = ["file", "name", "class", "limiter"]
 """Columns whose smallest and largest value are stored: those that questions filter by."""
 
@@ -120,4 +122,9 @@ def partition_name(gpu: str | None) -> str:
     >>> partition_name("NVIDIA A100-PCIE-40GB"), partition_name(None)
     ('gpu=NVIDIA%20A100-PCIE-40GB', 'gpu=__HIVE_DEFAULT_PARTITION__')
     """
-    return f"{PARTITION}={quote(gpu, safe='') if gpu else NOWHERE}"
+    if not gpu:
+        return f"{PARTITION}={NOWHERE}"
+    name = quote(gpu, safe="")
+    if len(name) > _LONGEST:  # a file system takes 255 bytes
+        name = f"{quote(gpu[:16], safe='')}-{hashlib.sha256(gpu.encode()).hexdigest()[:12]}"
+    return f"{PARTITION}={name}"
