@@ -363,9 +363,12 @@ def test_measured_reports_and_the_table_take_their_places(tmp_path: Path) -> Non
         path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     for _ in range(2):  # once more changes nothing
         assert adopt(target, samples, page) == ["gemm-naive-h200.ncu-rep", "softmax-h200.ncu-rep"]
-        assert (samples / "softmax-h200.ncu-rep").read_bytes() == b"softmax"
+        assert (samples / "measured" / "softmax-h200.ncu-rep").read_bytes() == b"softmax"
         readme, text = (samples / "README.md").read_text(), page.read_text()
-        assert "| `softmax-h200.ncu-rep` | NVIDIA H200 | 580.1 | 2025.3.1 | `ncu --set full` |" in readme
+        assert (
+            "| `measured/softmax-h200.ncu-rep` | NVIDIA H200 | 580.1 | 2025.3.1 | `ncu --set full` |"
+            in readme
+        )
         assert "big" not in readme
         assert "| profile big | met |" in text
         for found in (readme, text):
@@ -378,7 +381,7 @@ def test_nothing_is_adopted_where_its_place_is_missing(tmp_path: Path) -> None:
     page.write_text("no mark")
     with pytest.raises(ValueError, match="has no <!-- measured: begin -->"):
         adopt(target, tmp_path, page)
-    assert not list(tmp_path.glob("*.ncu-rep"))
+    assert not (tmp_path / "measured").exists()
 
 
 @pytest.mark.parametrize("name", ["docs/measured.md", "reports/samples/README.md"])

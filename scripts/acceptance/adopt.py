@@ -2,9 +2,10 @@
 
     python -m scripts.acceptance.adopt acceptance.tar.gz
 
-Reports under 1 MB go to ``reports/samples/``, each named after its workload and GPU and listed in the README
-there with GPU, driver, version of ncu and command; the table goes into ``docs/measured.md``.  What is adopted
-of an earlier run is replaced.  The archive is scrubbed already, where the format of a file allows it.
+Reports under 1 MB go to ``reports/samples/measured/``, each named after its workload and GPU; the README of
+the samples lists them with GPU, driver, version of ncu and command; the table goes into ``docs/measured.md``.
+What is adopted of an earlier run is replaced.  The archive is scrubbed already, where the format of a file
+allows it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Sample:
         driver = (self.run.get("driver") or {}).get("kernel")
         gpu = (self.run.get("gpu") or {}).get("name")
         command = " ".join(counters["command"]).replace("|", "\\|")
-        return f"| `{self.file}` | {gpu} | {driver} | {tool.get('version')} | `{command}` |\n"
+        return f"| `measured/{self.file}` | {gpu} | {driver} | {tool.get('version')} | `{command}` |\n"
 
 
 def adopt(archive: Path, samples: Path, page: Path) -> list[str]:
@@ -72,8 +73,12 @@ def adopt(archive: Path, samples: Path, page: Path) -> list[str]:
         table = _read(file, "table.md").decode()
     listed = HEAD + "".join(sample.row for sample in found) if found else "No report was measured.\n"
     replaced = [_between(page, table), _between(samples / "README.md", listed)]
+    folder = samples / "measured"
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.ncu-rep"):
+        old.unlink()
     for sample in found:
-        (samples / sample.file).write_bytes(sample.data)
+        (folder / sample.file).write_bytes(sample.data)
     for path, text in zip((page, samples / "README.md"), replaced, strict=True):
         path.write_text(text, encoding="utf-8")
     return [sample.file for sample in found]
