@@ -14,7 +14,7 @@ from ncukit.diagnose.waits import DISAGREE, states
 from ncukit.model.split import Split
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.split import section
-from ncukit.render.view.stalls import stalls
+from ncukit.render.view.stalls import fitting, stalls
 from tests.builders import kernel
 
 LOADS = {
@@ -147,6 +147,13 @@ def test_each_bar_fills_its_width_and_says_its_numbers() -> None:
     for bar in found["bars"]:
         assert sum(part["width"] for part in bar["parts"]) == pytest.approx(100, abs=0.1)
     assert found["bars"][1]["text"] == "issued 25.0\u202f%; empty 75.0\u202f%"
+
+
+@pytest.mark.parametrize(
+    ("label", "width", "shown"), [("Waits 30 %", 30.0, True), ("Memory queue full 11 %", 11.0, False)]
+)
+def test_a_label_that_would_be_cut_is_left_out(label: str, width: float, shown: bool) -> None:
+    assert fitting(label, width) == (label if shown else "")
 
 
 def test_busy_schedulers_are_not_blamed_on_what_waits() -> None:

@@ -494,6 +494,14 @@ def test_undetermined_says_what_would_decide():
     assert any("WarpStateStats" in sentence or "warps wait" in sentence for sentence in verdict.missing)
 
 
+def test_the_bound_is_where_the_next_unit_is_as_full_as_it_gets():
+    found = judge(lsu_busy_pct=88.0, sm_throughput_pct=86.0, dram_throughput_pct=46.0, l1_throughput_pct=25.0)
+    assert found.experiment is not None
+    assert (
+        "2 x before DRAM limits. The best kernels reach 92.0\u202f% of that peak." in found.experiment.expect
+    )
+
+
 def test_what_another_counter_says_is_not_called_missing():
     known = launch(dram_read_pct=1.0, dram_write_pct=0.9, issue_busy_pct=14.2, kernel_duration=1e-3)
     found = diagnose(known).verdict

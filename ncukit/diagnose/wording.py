@@ -179,10 +179,18 @@ def _basis(w: Wording) -> str:
 
 
 def _bound(w: Wording) -> str | None:
-    if w.share is None or w.runner is None or not w.runner.fullness:
+    """Return how many times as fast the launch is once the runner-up is as full as it gets."""
+    if w.share is None or w.runner is None or not w.runner.elapsed:
         return None
-    factor = w.share.fullness / w.runner.fullness
+    factor = w.runner.unit.reach / w.runner.elapsed
     return None if factor > FAR else digits(max(1.0, factor))
+
+
+def _reach(w: Wording) -> str | None:
+    """Return a sentence about what the best kernels get out of the runner-up, where that is not all."""
+    if w.runner is None or w.runner.unit.reach >= 100:
+        return None
+    return f"The best kernels reach {short(w.runner.unit.reach, '%')} of that peak."
 
 
 def _state(w: Wording) -> str | None:
@@ -252,6 +260,7 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "runner": lambda w: _name(w.runner),
     "lead": lambda w: None if (lead := w.shown_lead()) is None else digits(lead),
     "bound": _bound,
+    "reach": _reach,
     "second": lambda w: _name(_other(w, 1)),
     "third": lambda w: _name(_other(w, 2)),
     "shares": lambda w: listed([f"{s.name} {short(s.percent, '%')}" for s in w.call.others[:3]]) or None,

@@ -19,8 +19,6 @@ BAR = 32
 """Columns of a bar beside a unit, at most."""
 LIMIT = "<- limit"
 _WITHOUT = (("missing", "not collected"), ("absent", "not on this GPU"), ("flagged", "unreliable"))
-SAME = {"issue_slot_utilization_pct": "issue_busy_pct"}
-"""Units that other sections measure as well, so that they are not called unknown."""
 
 
 def verdict(t: Terminal, cells: Cells, diagnosis: Diagnosis) -> list[str]:
@@ -77,9 +75,7 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
             line += f"  ! {bar['cell']['mark']}"
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
     shown = {bar["label"] for bar in bars}
-    values = {
-        text: cells.value(SAME.get(id, id)) for id, label, _ in GLANCE if (text := t.text(label)) not in shown
-    }
+    values = {text: cells.value(id) for id, label, _ in GLANCE if (text := t.text(label)) not in shown}
     for why, words in _WITHOUT:
         if unknown := [label for label, value in values.items() if state(value) == why]:
             lines += t.wrap("; ".join(unknown), first=f"  {words}: ", indent="    ")

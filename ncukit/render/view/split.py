@@ -12,7 +12,7 @@ from ncukit.model.split import Part, Split
 from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line
-from ncukit.render.view.stalls import LABELLED, NAMES
+from ncukit.render.view.stalls import NAMES, fitting
 from ncukit.render.words import listed
 
 SOURCES = {"counters": "counters", "samples": "stall samples"}
@@ -99,7 +99,7 @@ def _bar(name: str, parts: list[tuple[str, str, float]]) -> dict[str, Any]:
             {
                 "category": category,
                 "width": round(min(100.0, share), 2),
-                "label": f"{label} {share:.0f}{numbers.NARROW}%" if share >= LABELLED else "",
+                "label": fitting(f"{label} {share:.0f}{numbers.NARROW}%", share),
                 "wide": share >= 40,
             }
             for category, label, share in parts

@@ -30,6 +30,8 @@ STATES_OF_THE_REPORT = "group:smsp__pcsamp_warp_stall_reasons"
 """Raw string metric that lists the sampling states of that very report."""
 LABELLED = 10.0
 """[%] Width from which a part of the stack carries its label."""
+CHARACTER = 0.9
+"""[%] Width of one character of a label, on paper too; narrower pages show the widest labels alone."""
 LISTED = 0.5
 """[%] Share from which a raw state has its own row."""
 _PREFIX = "smsp__pcsamp_warps_issue_stalled_"
@@ -141,8 +143,13 @@ def _panel(
 
 
 def _slice(category: _Category, share: float) -> dict[str, Any]:
-    label = f"{NAMES[category.id]} {share:.0f}{numbers.NARROW}%" if share >= LABELLED else ""
+    label = fitting(f"{NAMES[category.id]} {share:.0f}{numbers.NARROW}%", share)
     return {"category": category.id, "width": round(share, 2), "label": label, "wide": share >= 40}
+
+
+def fitting(label: str, width: float) -> str:
+    """Return ``label`` where a part of ``width`` [%] of the stack holds it as a whole, else nothing."""
+    return label if width >= max(LABELLED, CHARACTER * len(label)) else ""
 
 
 def _rows(

@@ -110,20 +110,21 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
     """Return the units by share of peak [%], busiest first; the limiter is hot.
 
     The verdict's own number stands for the limiter where it quotes one "of peak": it knows which pipe, port
-    or stage of the unit is full, and which counter tells.  DRAM and L2 are shown by the counter that they are
-    judged by: where L2 has two halves, its own throughput counts what crosses between them.
+    or stage of the unit is full, and which counter tells.  DRAM, L2 and issue slots are shown by the counter
+    that judges them: where L2 has two halves, its own throughput counts what crosses between them.
     """
     units = {
         id: _bar(cells[id], n, label, limiter in means)
         for id, label, means in GLANCE
         if (n := cells.number(id)) is not None
     }
-    for unit, id in MEMORY.items():
-        share = measure(cells.kernel).units.get(unit)
+    shares = measure(cells.kernel).units
+    for unit, id in JUDGED.items():
+        share = shares.get(unit)
         if share is not None and share.metric != id:
             cell = evidence_cell(cells, Evidence(share.metric, share.percent, "%", ""))
             hot = units.pop(id, {"hot": limiter == unit})["hot"]
-            units[share.metric] = _bar(cell, share.percent, share.name, hot)
+            units[share.metric] = _bar(cell, share.percent, _capital(share.name), hot)
     quoted = next((e for e in evidence if e.unit == "%" and e.text.startswith(OF_PEAK)), None)
     if limiter and quoted and isinstance(quoted.value, int | float):
         for bar in units.values():
@@ -140,7 +141,7 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
 
 
 OF_PEAK = "of peak: "
-MEMORY = {"dram": "dram_throughput_pct", "l2": "l2_throughput_pct"}
+JUDGED = {"dram": "dram_throughput_pct", "l2": "l2_throughput_pct", "issue": "issue_slot_utilization_pct"}
 HALF = "SM, by a pipe counter that reads half"
 """What the maximum over an SM's pipes is where the tensor pipe leads it and reads half."""
 
@@ -151,7 +152,10 @@ def _bar(cell: Cell, value: float, label: str, hot: bool) -> dict[str, Any]:
 
 def _unit(text: str) -> str:
     """Return the unit that a line of evidence names: "of peak: FP64 pipe, while ..." is the pipe."""
-    name = text.removeprefix(OF_PEAK).split(", while")[0]
+    return _capital(text.removeprefix(OF_PEAK).split(", while")[0])
+
+
+def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
