@@ -622,14 +622,14 @@ def test_c25_a_fused_kernel_of_many_ranks_cannot_be_judged_from_its_shares() -> 
     assert pair.facts[-1].text.startswith("It ran as one of 4 processes: its time may include waiting")
 
 
-def test_another_kernel_on_another_gpu_is_neither_better_nor_worse_in_any_amount() -> None:
-    base = launch("add", **{**A100, **TIME, "dram_bytes": 1e6, "achieved_occupancy_pct": 50})
-    other = launch(
-        "copy", **{**H100, "kernel_duration": 1e-4, "dram_bytes": 2e6, "achieved_occupancy_pct": 80}
-    )
+def test_another_kernel_on_another_gpu_is_neither_better_nor_worse() -> None:
+    shares = {"achieved_occupancy_pct": 50, "sm_active_pct": 50}
+    base = launch("add", **{**A100, **TIME, "dram_bytes": 1e6, **shares})
+    more = {name: 80 for name in shares}
+    other = launch("copy", **{**H100, "kernel_duration": 1e-4, "dram_bytes": 2e6, **more})
     (pair,) = compared(base, other).pairs
-    readings = {id: pair.row(id).reading for id in ("kernel_duration", "dram_bytes")}  # type: ignore[union-attr]
-    assert readings == {"kernel_duration": "moved", "dram_bytes": "moved"}
+    ids = ("kernel_duration", "dram_bytes", "achieved_occupancy_pct", "sm_active_pct")
+    assert {pair.row(id).reading for id in ids} == {"moved"}  # type: ignore[union-attr]
     assert pair.summary.claim.startswith("Another kernel on another GPU: ")
     assert "as fast" not in pair.summary.claim + pair.summary.deck
     assert pair.summary.confidence == "low"

@@ -222,6 +222,28 @@ def test_pairs_sort_by_duration_whatever_unit_it_is_shown_in() -> None:
     assert {row["base"]: row["base_sort"] for row in rows} == {"8.00\u202fµs": 8e-6, "2.00\u202fms": 2e-3}
 
 
+@pytest.mark.parametrize(
+    ("other", "elements", "told"),
+    [
+        (FASTER, (), False),
+        (FASTER, (1e6,), True),
+        ({**FASTER, **H100, "flops_fp32": 2e9, "flops_total": 2e9}, (), True),
+    ],
+    ids=["one GPU", "elements were given", "other work on another GPU"],
+)
+def test_quantities_per_unit_of_work_are_told_where_they_are_asked_for_or_needed(
+    other: dict[str, Any], elements: tuple[float, ...], told: bool
+) -> None:
+    found = compared(launch(**ROOF), launch(**other), elements=elements)
+    text, everything = (
+        comparison_text(found, color=False, encoding="utf-8", width=100, verbose=v) for v in (False, True)
+    )
+    assert ("PER UNIT OF WORK" in text) is told
+    assert "PER UNIT OF WORK" in everything
+    assert ("DRAM bytes per output element" in text) is bool(elements)
+    assert "| DRAM bytes per FLOP | 0.100 | " in markdown_text(found)
+
+
 def test_c45_what_all_pairs_come_to_together_is_told_everywhere() -> None:
     found = comparison("many")
     view = page_view(found, generated="")

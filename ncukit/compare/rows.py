@@ -22,6 +22,7 @@ PER = (
 """What quantities are divided by: the work, the traffic, and the threads of the launch."""
 QUANTITIES = ("kernel_duration", "dram_bytes", "bytes_l2", "inst_executed")
 ELEMENT = "output element"
+ANOTHER_KERNEL = "Another kernel"
 EXTENSIVE = frozenset({"s", "byte", "inst", "sector", "request", "wavefront", "conflict", "branch", "cycle"})
 """Units of quantities that grow with the work."""
 
@@ -34,8 +35,8 @@ def rows(base: Sample, other: Sample, sides: Sides) -> dict[str, Row]:
 def read(rows: Mapping[str, Row], other_kind: str = "", where: str = OTHER_GPU) -> dict[str, Row]:
     """Return the rows with what each change says, which for some depends on whether another one changed.
 
-    More or less of anything is neither good nor bad where ``other_kind`` says what differs beside the GPU;
-    ``where`` is where the other launch ran, in words.
+    An amount is neither good nor bad where ``other_kind`` says what differs beside the GPU; of another kernel
+    nothing is.  ``where`` is where the other launch ran, in words.
     """
     found = {id: replace(row, **_reading(row, rows)) for id, row in rows.items()}  # type: ignore[arg-type]
     if not other_kind:
@@ -43,7 +44,8 @@ def read(rows: Mapping[str, Row], other_kind: str = "", where: str = OTHER_GPU) 
     why = f"{other_kind[0].lower()}{other_kind[1:]} on {where}: see the quantities per unit of work"
     return {
         id: replace(row, reading="moved", reason=why)
-        if row.reading in ("better", "worse") and load().metrics[id].unit in EXTENSIVE
+        if row.reading in ("better", "worse")
+        and (other_kind == ANOTHER_KERNEL or load().metrics[id].unit in EXTENSIVE)
         else row
         for id, row in found.items()
     }
@@ -65,7 +67,7 @@ def other_kind(rows: Mapping[str, Row], sides: Sides) -> str:
     if other_work(rows):
         return "Other work"
     if base.name != other.name:
-        return "Another kernel"
+        return ANOTHER_KERNEL
     if (base.demangled or base.name) != (other.demangled or other.name):
         return "Other template arguments or parameters"
     return ""

@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ncukit.compare.comparable import class_words
-from ncukit.compare.rows import signed
+from ncukit.compare.rows import ELEMENT, signed
+from ncukit.compare.summary import WORK
 from ncukit.model import Value
 from ncukit.model.comparison import Pair, Row
 from ncukit.render import numbers
@@ -129,6 +130,7 @@ def section(two: Two, pair: Pair, clean: Row | None) -> dict[str, Any]:
         "classes": not pair.same_gpu,
         "explained": any(row["explains"] for row in table),
         "per": per_rows(pair),
+        "per_told": pair.summary.cause == WORK or any(per.per == ELEMENT for per in pair.per),
     }
 
 

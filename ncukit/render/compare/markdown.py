@@ -72,6 +72,12 @@ def _pair(found: dict[str, Any]) -> list[str]:
         else "",
     ]
     lines += [f"{'; '.join(text for text in counts if text)}.", ""]
+    if changes["per"]:
+        cells = [
+            [escape(row[name]) for name in ("label", "base", "other", "change")] for row in changes["per"]
+        ]
+        lines += ["<details><summary>Per unit of work</summary>", ""]
+        lines += [*table(("Quantity", "Base", "Other", "Change"), "lrrr", cells), "", "</details>", ""]
     if changes["no"]:
         lines += ["<details><summary>Not comparable, and why</summary>", ""]
         lines += [f"- `{row['id']}`: {flat(row['why'])}" for row in changes["no"]]

@@ -80,6 +80,7 @@ def _pair(t: Terminal, found: dict[str, Any], *, verbose: bool, short: bool = Fa
     blocks.append(_changes(t, found["changes"], verbose=verbose, rows=5 if short else ROWS))
     if not short:
         blocks += [
+            _per(t, found["changes"]) if verbose or found["changes"]["per_told"] else [],
             _points(t, found["roofline"]),
             _bars(t, "STALLS", found["stalls"], "cycles an instruction"),
             _bars(t, "OCCUPANCY", found["occupancy"], ""),
@@ -165,6 +166,15 @@ def _changes(t: Terminal, found: dict[str, Any], *, verbose: bool, rows: int) ->
         text = f"lacking in {group['side']}, {group['reason']}: {', '.join(group['ids'])}"
         lines += t.wrap(text, first="  - ", indent="    ")
     return lines
+
+
+def _per(t: Terminal, found: dict[str, Any]) -> list[str]:
+    """Return the quantities per unit of work."""
+    rows = [[f"  {row['label']}", row["base"], row["other"], row["change"]] for row in found["per"]]
+    if not rows:
+        return []
+    table = [["PER UNIT OF WORK", "base", "other", "change"], *rows]
+    return [t.cut(line, t.width) for line in columns(table, "<>>>", indent=0)]
 
 
 def _room(t: Terminal, rows: Sequence[Sequence[str]]) -> int:
