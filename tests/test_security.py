@@ -42,6 +42,15 @@ PAGES: dict[str, tuple[str, ...]] = {
     "index": ("index", ".", "--workers", "1"),
     "model": ("roofline", "point", "--flops", "2e12", "--bytes", "1e12", "--peak", "2T", "--bandwidth", "3T"),
 }  # fmt: skip
+TOUCH = """() => {
+  for (const e of document.querySelectorAll('details')) e.open = true;
+  for (const e of document.querySelectorAll('main *')) {
+    for (const type of ['mouseover', 'mouseenter', 'focusin'])
+      e.dispatchEvent(new Event(type, {bubbles: true}));
+    if (e.matches('button:not([data-save])')) e.click();
+  }
+}"""
+"""Opens, points at and presses everything: tips and details are made only then."""
 TEXTS: dict[str, tuple[str, ...]] = {
     "show": ("show", "x.ncu-rep"),
     "metrics": ("metrics", "x.ncu-rep"),
@@ -129,6 +138,7 @@ def test_nothing_runs_in_a_browser_that_a_name_brings(folder: Path, browser: Any
         asked.clear()
         tab.goto(page.as_uri())
         tab.wait_for_load_state()
+        tab.evaluate(TOUCH)
         assert tab.evaluate("typeof window.canary") == "undefined", name
         assert asked == [page.as_uri()], name
         assert tab.evaluate("document.querySelectorAll('img[src=x], script[src]').length") == 0, name
@@ -355,3 +365,37 @@ def test_the_library_shows_no_controls_either(make: Callable[[Path], Path], tmp_
         names = [error.message]
     assert names
     assert not UNSEEN.search("".join(names))
+
+
+AUDITED = '{"dependencies": [{"name": "a", "version": "1", "vulns": [%s]}]}'
+
+
+@pytest.mark.parametrize(
+    ("out", "code", "words"),
+    [
+        (AUDITED % "", 0, "1 packages, 0 known"),
+        (AUDITED % '{"id": "CVE-1", "fix_versions": ["2"]}', 1, "a 1: CVE-1, fixed in 2"),
+        ("", 0, "not run: its service cannot be reached (no route)"),
+    ],
+)
+def test_an_audit_that_could_not_ask_says_that_it_did_not_run(
+    out: str, code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from scripts.audit import judge
+
+    assert judge(out, "warning\nno route\n") == code
+    assert words in capsys.readouterr().out
+
+
+def test_the_schema_of_a_database_calls_no_functions(tmp_path: Path) -> None:
+    import sqlite3
+
+    from ncukit.read.nsys_schema import Database
+
+    hostile.nsys_export(tmp_path / "x.sqlite")
+    database = Database(tmp_path / "x.sqlite")
+    assert list(database.query("PRAGMA trusted_schema")) == [(0,)]
+    with pytest.raises(ReportFormatError):
+        list(database.query("DELETE FROM StringIds"))
+    database.close()
+    assert sqlite3.connect(tmp_path / "x.sqlite").execute("SELECT count(*) FROM StringIds").fetchone()[0] > 0

@@ -32,6 +32,8 @@ _MARKS = re.compile(
 )
 _VERSIONED = re.compile(r"(.+?)_V(\d+)")
 _CHUNK = 8192
+_LARGEST = 1 << 28
+"""Size [byte] of the longest text or row that is read."""
 _HUGE = 1 << 62
 """Times beyond are placeholders, not times [ns]."""
 
@@ -57,6 +59,8 @@ class Database:
             self._db = sqlite3.connect(uri, uri=True)
         except sqlite3.OperationalError as error:
             raise ReportNotFound(path, f"{path} cannot be opened: {error}") from error
+        self._db.execute("PRAGMA trusted_schema = OFF")  # the schema is the file's: it calls no functions
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
         self._db.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
         self._columns: dict[str, dict[str, str]] = {}
         for (name,) in self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"):
