@@ -391,6 +391,58 @@ def test_the_places_are_there(name: str) -> None:
     assert text.index(BEGIN) < text.index(END)
 
 
+# ---- its programs
+
+
+PRINTED = """\
+  void at::native::vectorized_elementwise_kernel<(int)4, T1, T2>(int, T2, T3) (%d, 1, 1)x(128, 1, 1), CC 9.0
+    Section: Command line profiler metrics
+    ----------------- ----------- ------------
+    Metric Name       Metric Unit Metric Value
+    ----------------- ----------- ------------
+    launch__grid_size                   %s
+    ----------------- ----------- ------------
+"""
+
+
+def program(folder: Path, name: str, *words: str, **variables: str) -> dict[str, Any]:
+    """Return what a program of the run prints, carried out as a step is."""
+    path = planning.PROGRAMS / f"{name}.py"
+    row: list[Outcome] = []
+    one = Step(name, (str(path), *words), 30, lambda outcome: row.append(outcome) or (), program=True)
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in variables.items():
+            patch.setenv(variable, value)
+        list(carry([one], folder, 40.0))
+    return row[0].document()
+
+
+def executable(path: Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_grids_are_read_as_ncu_prints_them(tmp_path: Path) -> None:
+    """The form is that of the real ncu; without torch its child would fail, so it is not run."""
+    one, *rest = (PRINTED % (n, f"{n:,}") for n in (1032, 24, 1032, 40))
+    text = f"case $* in *--launch-skip*) cat <<'.'\n{one}.\n;; *) cat <<'.'\n{''.join(rest)}.\n;; esac"
+    ncu = executable(tmp_path / "ncu", text)
+    found = program(tmp_path, "skipping", NCUKIT_NCU=ncu)
+    assert (found["inside"], found["after_one"]) == ([24, 1032, 40], [1032])
+    refused = executable(tmp_path / "refused", "echo '==ERROR== ERR_NVGPUCTRPERM - no'; exit 1")
+    found = program(tmp_path, "skipping", NCUKIT_NCU=refused)
+    assert found == {"inside": [], "after_one": [], "said": "==ERROR== ERR_NVGPUCTRPERM - no"}
+
+
+def test_a_launch_is_timed_by_the_difference_of_two_runs(tmp_path: Path) -> None:
+    made = "printf '#!/bin/sh\\nif [ $2 -gt 100 ]; then sleep 0.6; fi\\n' > $2"
+    nvcc = executable(tmp_path / "nvcc", f'while [ "$1" != -o ]; do shift; done; {made}; chmod +x $2')
+    found = program(tmp_path, "products", "kernels", "sm_90", "tiled", NCUKIT_NVCC=nvcc)
+    assert 0.0015 < found["seconds_per_launch"] < 0.01
+    assert (tmp_path / "product-tiled-sm_90").exists()
+
+
 # ---- the whole, with stand-ins
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,28 @@ def test_names_of_lambdas_are_found_but_prove_nothing(tmp_path: Path) -> None:
 
 def test_the_first_launch_near_the_median_is_taken_so_that_ncu_replays_few(tmp_path: Path) -> None:
     assert traced(tmp_path, *[VENDOR[0]] * 50).choice.launch.nth == 0
+
+
+@pytest.mark.parametrize(
+    ("report", "traced_name"),
+    [
+        (
+            "sm90-gh200-480gb-ncu2025.1-01",
+            "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, "
+            "void at::native::templates::cuda::uniform_and_transform<float, float>(int)::{lambda()#1}>(long)",
+        ),
+        (
+            "sm86-a10g-ncu2023.1-04",
+            "void two_blocktiling<128, 128, 8, 8, 8>(int, int, int, float const*, float const*, float*)",
+        ),
+    ],
+)
+def test_the_real_ncu_understands_the_pattern(ncu: Path, shared: Path, report: str, traced_name: str) -> None:
+    """Its filter works on a report as it does on launches."""
+    command = [str(ncu), "--import", str(shared / "reports" / "ncu" / f"{report}.ncu-rep"), "--page", "raw"]
+    command += ["--metrics", "launch__grid_size", "--kernel-name-base", "demangled", "--kernel-name"]
+    for name, found in ((traced_name, True), (traced_name.replace("<", "<long, ", 1), False)):
+        done = subprocess.run(
+            [*command, f"regex:{any_spelling(name)}"], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert ("launch__grid_size" in done.stdout) is found
