@@ -165,7 +165,9 @@ def test_every_part_of_the_package_is_in_the_architecture() -> None:
     assert [part for part in parts if not part.startswith("__") and part not in named] == []
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (CHECKOUT / "scripts" / "pages").glob("*.py")))
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in (CHECKOUT / "scripts" / "pages").glob("[!_]*.py"))
+)
 def test_what_makes_the_pages_does_what_its_examples_say(name: str) -> None:
     if name == "doctests":
         pytest.importorskip("griffe", reason="griffe is not installed: pip install 'ncukit[docs]'")
