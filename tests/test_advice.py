@@ -142,6 +142,15 @@ def test_without_a_computing_kernel_there_is_none_to_look_at(full: Known) -> Non
     assert (found.id, found.stop, found.layer) == ("no-kernel", True, "operations")
 
 
+def test_kernels_of_an_amd_gpu_are_not_sent_to_tools_of_nvidia(full: Known) -> None:
+    assert full.timeline is not None
+    devices = tuple(replace(device, name="AMD Instinct MI300X") for device in full.timeline.devices)
+    found = advise(replace(full, timeline=replace(full.timeline, devices=devices)))
+    assert (found.id, found.layer, found.stop) == ("not-nvidia", "operations", False)
+    assert "rocprofv3" in found.because
+    assert not any(command.startswith(("ncu ", "nsys ")) for command in found.commands)
+
+
 def test_an_undetermined_region_is_traced_again(full: Known) -> None:
     assert full.timeline is not None
     region = replace(full.timeline.region, cls="undetermined", missing=("a steady region",))

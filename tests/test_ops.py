@@ -410,6 +410,7 @@ def test_an_amd_gpu_is_not_sent_to_ncu(analysed: Analysed) -> None:
     found = analysed(training("rocm")).deserving
     assert found.command == ""
     assert "AMD" in found.why_not
+    assert "rocprof" in found.why_not
 
 
 def test_torch_s_own_totals_are_compared(analysed: Analysed) -> None:

@@ -210,6 +210,22 @@ def test_the_timeline_takes_torch_traces_too(path: Path, ncukit: Cli, tmp_path: 
     assert "under torch’s profiler" in page or "under torch&#39;s profiler" in page
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_what_a_trace_does_not_say_of_a_launch_is_unknown_and_no_number(
+    flavour: str, ncukit: Cli, tmp_path: Path
+) -> None:
+    """Torch's profiler sums static and dynamic shared memory, and ROCm's says no shape."""
+    path = training(flavour).write(tmp_path / "t.json")
+    shown = ncukit("timeline", path).out
+    assert "×-1" not in shown
+    assert "B shared memory" not in shown
+    launch = valid(ncukit("timeline", path, "--json").out, "ncukit.timeline/1")["launch"]
+    if flavour == "rocm":
+        assert (launch, "rocprofv3" in shown) == (None, True)
+    else:
+        assert (launch["static_shared"], launch["dynamic_shared"]) == (None, None)
+
+
 def test_an_annotation_of_torch_is_a_range_of_the_timeline(ncukit: Cli, tmp_path: Path) -> None:
     b = training()
     b.annotation("ProfilerStep#2", 1000, 900)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncukit.diagnose.timeline.choice import is_amd
 from ncukit.model import Diagnosis
 from ncukit.model.run import Run, StepRecord
 from ncukit.model.timeline import KernelTime, LaunchChoice, Match, Timeline
@@ -31,6 +32,12 @@ class Known:
     def share(self) -> float | None:
         """Share of the region that the diagnosed kernel takes [%], None where no trace says it."""
         return None if self.match is None else self.match.kernel.share
+
+    @property
+    def on_amd(self) -> bool:
+        """Whether the trace is of GPUs that ncu does not measure."""
+        found = self.timeline
+        return found is not None and is_amd((d.name for d in found.devices), (c.name for c in found.calls))
 
     @property
     def top(self) -> KernelTime | None:

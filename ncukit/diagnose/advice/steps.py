@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from ncukit.diagnose.advice import bounds, commands
 from ncukit.diagnose.advice.bounds import CEILING, amdahl, at_ceiling, limiting
 from ncukit.diagnose.advice.known import Known
+from ncukit.diagnose.timeline.choice import AMD
 from ncukit.diagnose.timeline.words import faster
 from ncukit.model import Diagnosis, Evidence
 from ncukit.model.advice import Advice, Bound, Layer
@@ -97,6 +98,16 @@ def _ceiling(known: Known) -> Iterator[Advice]:
         None if share is None else Bound(amdahl(share), share, "this kernel"),
         missing=() if share is not None else ("a timeline: whether this kernel's time matters at all",),
     )  # fmt: skip
+
+
+def _beyond(known: Known) -> Iterator[Advice]:
+    """Stay above kernels that ncu cannot measure."""
+    if known.on_amd and known.diagnosis is None:
+        what, instead = AMD
+        yield Advice(
+            "not-nvidia", False, "operations", "Look at the operations: ncu cannot measure these kernels",
+            f"{what[:1].upper()}{_sentence(what[1:])} {instead}", (commands.ops(known),),
+        )  # fmt: skip
 
 
 def _no_counters(known: Known) -> Iterator[Advice]:
@@ -210,6 +221,7 @@ STEPS: tuple[Callable[[Known], Iterator[Advice]], ...] = (
     _host,
     _small,
     _ceiling,
+    _beyond,
     _no_counters,
     _undecided,
     _unknown_share,

@@ -26,8 +26,6 @@ def deserving(scope: Scope, found: Sequence[Operator], program: Sequence[str] = 
     """
     if not len(scope.trace.kernels):
         return Deserving(why_not="no kernel ran on a GPU in this trace: ncu has nothing to measure")
-    if any(name.startswith("hip") for name in scope.trace.names) or _is_amd(scope):
-        return Deserving(why_not="these kernels ran on an AMD GPU: ncu measures NVIDIA GPUs; use rocprofv3")
     timeline = describe(scope)
     try:
         chosen = choose_launch(scope, Request(), timeline)
@@ -61,8 +59,3 @@ def _worth(timeline: Timeline, name: str) -> list[str]:
     share = f"it takes {kernel.share:.1f} % of the region"
     said = f"{share}: without it the region would be {faster(kernel.bound)}"
     return [said + (LITTLE if kernel.share < WORTH else "")]
-
-
-def _is_amd(scope: Scope) -> bool:
-    names = [gpu.name or "" for gpu in scope.trace.gpus.values()]
-    return bool(names) and all(name.startswith(("AMD", "Radeon")) for name in names)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+AMD = ("these kernels ran on an AMD GPU: ncu measures NVIDIA GPUs", "Use rocprofv3.")
+"""What is wrong, and what to do."""
 RUNNERS_UP = 5
 NEAR = 0.1
 """A launch whose duration differs from the median by at most this share is near enough, if it comes early."""
@@ -55,9 +57,12 @@ def choose_launch(
 
     Raises:
         UsageError: nothing matches (the hint names the nearest), only collectives match (``collective``),
-            only helpers ran, or all kernels are in graphs that were traced as a whole (``inside-graph``).
+            only helpers ran, all kernels are in graphs that were traced as a whole (``inside-graph``), or the
+            GPU is none of NVIDIA's (``not-nvidia``).
     """
     request = request or Request()
+    if is_amd((gpu.name for gpu in scope.trace.gpus.values()), scope.trace.names):
+        raise UsageError(*AMD, code="not-nvidia")
     ranked = ranking(scope, main_device(devices(scope))) if timeline is None else timeline.kernels
     pool = _pool(scope, ranked, request)
     best = max(pool, key=lambda kernel: kernel.steady.total)
@@ -80,6 +85,17 @@ def choose_launch(
         tuple(_candidate(kernel, every, pool) for kernel in rest[:RUNNERS_UP]),
         _cautions(scope, best, launch, function),
     )
+
+
+def is_amd(gpus: Iterable[str | None], names: Iterable[str]) -> bool:
+    """Return whether a trace is of AMD GPUs: they are called so, or have no name and there are calls of HIP.
+
+    >>> is_amd(["NVIDIA L4"], ["cudaLaunchKernel"]), is_amd([None], ["hipLaunchKernel"])
+    (False, True)
+    """
+    if known := [gpu for gpu in gpus if gpu]:
+        return all(gpu.startswith(("AMD", "Radeon")) for gpu in known)
+    return any(name.startswith("hip") for name in names)
 
 
 def _pool(scope: Scope, ranked: tuple[KernelTime, ...], request: Request) -> list[KernelTime]:

@@ -19,6 +19,7 @@ from ncukit.model.timeline import (
     Spread,
     Timeline,
 )
+from ncukit.model.trace import UNKNOWN
 
 SCHEMA = "ncukit.timeline/1"
 
@@ -137,7 +138,8 @@ def _device(d: DeviceTime) -> dict[str, Any]:
         "copy_busy": _s(d.copy_busy),
         "longest_gap": {"start": _s(d.longest_gap[0]), "length": _s(d.longest_gap[1])},
         "streams": [
-            {"context": s.context, "stream": s.stream, "n": s.n, "busy": _s(s.busy)} for s in d.streams
+            {"context": _known(s.context), "stream": s.stream, "n": s.n, "busy": _s(s.busy)}
+            for s in d.streams
         ],
     }
 
@@ -206,6 +208,10 @@ def _region(r: Region) -> dict[str, Any]:
     }
 
 
+def _known(value: int) -> int | None:
+    return None if value == UNKNOWN else value
+
+
 def _evidence(e: Evidence) -> dict[str, Any]:
     return {"metric": e.metric, "value": e.value, "unit": e.unit, "text": e.text}
 
@@ -213,6 +219,8 @@ def _evidence(e: Evidence) -> dict[str, Any]:
 def _choice(choice: LaunchChoice) -> dict[str, Any]:
     times = {"start": _s(choice.launch.start), "duration": _s(choice.launch.duration)}
     launch = asdict(choice.launch) | times
+    launch |= {key: _known(launch[key]) for key in ("registers", "static_shared", "dynamic_shared")}
+    launch |= {key: [_known(size) for size in launch[key]] for key in ("grid", "block")}
     candidates = [asdict(c) | {"total": _s(c.total)} for c in choice.runners_up]
     return {
         **launch,

@@ -9,6 +9,7 @@ from ncukit.diagnose.timeline.match import Matcher, shape_of
 from ncukit.diagnose.timeline.words import faster, times
 from ncukit.model import Kernel
 from ncukit.model.timeline import DeviceTime, Match, Timeline
+from ncukit.model.trace import UNKNOWN
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, Cells, Tips
 from ncukit.render.line import Line, bold, code, line
@@ -221,7 +222,8 @@ def _doubts(kernel: Kernel, match: Match) -> list[Line]:
                 f"{there}{rest}: the traced time is theirs.",
             )
         )
-    if match.shape is not None and registers is not None and "registers" not in match.by:
+    known = match.shape is not None and match.shape.registers != UNKNOWN
+    if known and match.shape is not None and registers is not None and "registers" not in match.by:
         found.append(
             line(
                 bold("Another build?"),

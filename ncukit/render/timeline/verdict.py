@@ -9,7 +9,8 @@ from typing import Any
 from ncukit.diagnose.timeline.region import CAUSE_WORDS
 from ncukit.diagnose.timeline.words import faster
 from ncukit.model import Evidence
-from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.model.timeline import Launch, LaunchChoice, Timeline
+from ncukit.model.trace import UNKNOWN
 from ncukit.render.commands import PROGRAM
 from ncukit.render.line import Line, code, line
 from ncukit.render.timeline.figures import Figures
@@ -96,17 +97,29 @@ def ledger(e: Evidence, figures: Figures, side: str) -> dict[str, Any]:
     return {"n": figures.of(f"{side}_{e.metric}_{len(e.text)}", value, e.unit, e.text), "text": line(e.text)}
 
 
+def _shape(launch: Launch) -> str:
+    """Return grid, block, registers and shared memory, as far as the trace says them."""
+    known = [
+        f"{name} {'×'.join(map(str, sizes))}"
+        for name, sizes in (("grid", launch.grid), ("block", launch.block))
+        if UNKNOWN not in sizes
+    ]
+    if launch.registers != UNKNOWN:
+        known.append(f"{launch.registers} registers")
+    if UNKNOWN not in (launch.static_shared, launch.dynamic_shared):
+        known.append(f"{launch.static_shared + launch.dynamic_shared:,} B shared memory")
+    return ", ".join(known) or "the trace does not say it"
+
+
 def choice_view(choice: LaunchChoice | None, why_not: str, figures: Figures) -> dict[str, Any]:
     """Return the launch that deserves ncu with the command, or why there is none."""
     if choice is None:
         return {"why_not": line(why_not), "rows": [], "command": "", "others": []}
     launch = choice.launch
     command = f"ncu --set full {shlex.join(choice.selection)} -o kernel {PROGRAM}"
-    shape = f"grid {'×'.join(map(str, launch.grid))}, block {'×'.join(map(str, launch.block))}"
-    shared = f"{launch.static_shared + launch.dynamic_shared:,} B shared memory"
     rows = [
         ("Launch", line(code(shorten(launch.short, 80)), f", {launch.nth + 1:,} of {launch.matches:,}")),
-        ("Shape", line(f"{shape}, {launch.registers} registers, {shared}")),
+        ("Shape", line(_shape(launch))),
         ("Traced time", line(figures.time("launch", launch.duration, "Of this launch, under nsys"))),
         *(("Why" if i == 0 else "", line(reason)) for i, reason in enumerate(choice.reasons)),
         *(("Caution" if i == 0 else "", line(text)) for i, text in enumerate(choice.cautions)),
