@@ -6,6 +6,8 @@ import json
 import random
 from typing import Any
 
+GROWN = 300_000
+"""Characters beyond which no line is repeated: thousands of sound launches are slow, not damaged."""
 ODD_NUMBERS = (0, -1, 1e308, -1e308, 2**63, 2**64, 1e-320, True, 0.1, 10**30)
 ODD_TEXTS = (
     "",
@@ -74,7 +76,8 @@ def damaged_text(seed: int, data: bytes) -> bytes:
                 words[rng.randrange(len(words))] = json.dumps(rng.choice(ODD_VALUES))
                 lines[at] = ",".join(words)
             case 5:
-                lines[at] *= min(rng.randrange(2, 200), 1 + 1_000_000 // (len(lines[at]) + 1))
+                room = max(0, GROWN - sum(map(len, lines))) // (len(lines[at]) + 1)
+                lines[at] *= 1 + min(rng.randrange(1, 200), room)
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
