@@ -187,7 +187,7 @@ def test_a_failed_step_of_a_run_is_mended_first(full: Known) -> None:
     run = Run("", "", {}, {}, steps=(StepRecord("counters", "failed", failure=failure),))
     found = advise(replace(full, run=run, directory="reports/gemm"))
     assert (found.id, found.layer) == ("step-failed", "kernel")
-    assert found.because == "no permission. ask the administrator."
+    assert found.because == "No permission. Ask the administrator."
     assert found.commands[0] == "ncukit profile --resume reports/gemm"
 
 

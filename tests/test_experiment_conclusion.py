@@ -64,6 +64,14 @@ def test_smaller_gaps_alone_do_not_support_it() -> None:
     assert "repetitions of each side would be needed" in said.text or "No number of repetitions" in said.text
 
 
+def test_noise_that_hides_everything_is_no_number_of_thirteen_digits() -> None:
+    wild = effect(TOKEN, [1.0, 9.0, 0.2, 30.0, 2.0], [5.0, 0.1, 40.0, 0.3, 9.0])
+    said = conclude(MODE, [wild], []).text
+    assert (wild.outcome, wild.high > 1e4) == ("not-shown", True)
+    assert "might change by anything from less than 1/100 to more than 100 times" in said
+    assert "in four of five cases" not in said
+
+
 def test_an_unchanged_tail_is_said() -> None:
     said = conclude(MODE, [decoded(TOKEN, 0.7), decoded(TAIL, 1.0)], [gaps(20e-3, 2e-3)])
     assert said.code == "partly-supported"

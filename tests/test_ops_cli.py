@@ -359,6 +359,7 @@ def test_a_script_that_fails_ends_with_3_and_its_own_words(ncukit: Cli, tmp_path
     done = ncukit("ops", "broken.py", "--kernel", "step", "-q")
     assert done.code == 3
     assert "ValueError: no such layer" in done.err
+    assert "hint: run the script alone first" in done.err
 
 
 def test_a_script_needs_a_workload_and_no_sweep(tmp_path: Path) -> None:

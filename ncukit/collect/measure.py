@@ -128,7 +128,12 @@ def why(python: str, done: Completed, data: Mapping[str, Any]) -> Failure:
     error = data.get("error") or {}
     if done.returncode == UNUSABLE and not done.timed_out and error:
         return Failure("app-failed", "app-failed", error["message"], error.get("hint", ""))
-    return classify(done, context) or failure("app-failed", context, exit=f"exit code {done.returncode}")
+    found = classify(done, context) or failure("app-failed", context, exit=f"exit code {done.returncode}")
+    return (
+        found
+        if found.hint
+        else replace(found, hint="run the script alone first: it must end without an error")
+    )
 
 
 def check_driver(session: Session) -> None:

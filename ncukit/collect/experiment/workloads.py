@@ -52,7 +52,7 @@ class Workloads:
         found = resolve(words, self.profile_options(side))
         if not found.marked:
             raise UsageError(
-                f"{found.name} cannot be called: {found.meaning}",
+                f"{found.name} cannot be called: {found.meaning.partition(':')[0]}",
                 "write @ncukit.workload above a function of that name; --end-to-end times whole commands",
             )
         return found.at(params)

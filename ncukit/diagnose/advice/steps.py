@@ -27,7 +27,7 @@ def _failed(known: Known) -> Iterator[Advice]:
         hint = str(step.failure.get("hint") or "")
         yield Advice(
             "step-failed", False, layer, f"Mend the step {step.name} and go on with the run",
-            f"{_sentence(str(step.failure.get('message') or 'it failed'))} {_sentence(hint)}".strip(),
+            f"{_begun(str(step.failure.get('message') or 'it failed'))} {_begun(hint)}".strip(),
             (f"ncukit profile --resume {commands.word(known.directory, 'RUNDIR')}", "ncukit doctor"),
             bound=bounds.of_top(known),
         )  # fmt: skip
@@ -106,7 +106,7 @@ def _beyond(known: Known) -> Iterator[Advice]:
         what, instead = AMD
         yield Advice(
             "not-nvidia", False, "operations", "Look at the operations: ncu cannot measure these kernels",
-            f"{what[:1].upper()}{_sentence(what[1:])} {instead}", (commands.ops(known),),
+            f"{_begun(what)} {instead}", (commands.ops(known),),
         )  # fmt: skip
 
 
@@ -260,6 +260,11 @@ def _until(diagnosis: Diagnosis) -> str:
         return f"Stop when a unit is full, or the kernel takes under {SMALL:.0f} % of the region."
     ceiling = CEILING * full.unit.reach / 100
     return f"Stop at {ceiling:.0f} % of the peak of {full.unit.label}; now {full.percent:.1f} %."
+
+
+def _begun(text: str) -> str:
+    """Return a message as a sentence; those of errors begin small."""
+    return text[:1].upper() + _sentence(text)[1:]
 
 
 def _sentence(text: str) -> str:

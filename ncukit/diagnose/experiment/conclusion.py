@@ -146,7 +146,13 @@ def _text(control: Control, goal: Effect, observed: Sequence[Observed], others: 
 
 
 def _change(ratio: float) -> str:
-    return "+∞" if ratio == float("inf") else f"{100 * (ratio - 1):+.1f} %"
+    if ratio > HUGE:
+        return f"more than {HUGE} times"
+    return f"less than 1/{HUGE}" if ratio < 1 / HUGE else f"{100 * (ratio - 1):+.1f} %"
+
+
+HUGE = 100
+"""A factor beyond which noise has no number: it only says that nothing is known."""
 
 
 def rounded(percent: float, sign: str = "") -> str:
@@ -164,10 +170,15 @@ def _more(goal: Effect) -> str:
         return f"At least {FEWEST} repetitions of each side are needed to show any difference"
     if goal.needed is None:
         return f"No number of repetitions within reason would show {seen}"
-    return (
-        f"About {goal.needed:,} repetitions of each side would be needed to show {seen}; "
-        f"these show {rounded(goal.detectable)} % or more in four of five cases"
-    )
+    known = sayable(goal)
+    shows = "" if known is None else f"; these show {rounded(known)} % or more in four of five cases"
+    return f"About {goal.needed:,} repetitions of each side would be needed to show {seen}{shows}"
+
+
+def sayable(goal: Effect) -> float | None:
+    """Return the change [%] that the repetitions can show, None where it is beyond a factor of `HUGE`."""
+    found = goal.detectable
+    return found if found is not None and found <= 100 * (HUGE - 1) else None
 
 
 def _cautions(

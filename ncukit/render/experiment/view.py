@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ncukit.diagnose.experiment.conclusion import percent, rounded
+from ncukit.diagnose.experiment.conclusion import HUGE, percent, rounded, sayable
 from ncukit.model.experiment import SIDES, Effect, ExperimentRecord, Goal, Observed
 from ncukit.render import numbers
 from ncukit.render.line import Line, bold, code, line
@@ -106,6 +106,8 @@ def change(ratio: float) -> str:
     """
     if not math.isfinite(ratio):
         return "without bound"
+    if not 1 / HUGE <= ratio <= HUGE:
+        return f"over {HUGE} times" if ratio > 1 else f"under 1/{HUGE}"
     text = f"{100 * (ratio - 1):+.1f}{numbers.NARROW}%".replace("+0.0", "0.0").replace("-0.0", "0.0")
     return text.replace("-", numbers.MINUS)
 
@@ -140,7 +142,7 @@ def _effect(record: ExperimentRecord, goal: Goal) -> dict[str, Any]:
         else "unknown",
         "confidence": f"{100 * found.confidence:.0f}{numbers.NARROW}%",
         "needed": "" if known else _needed(found),
-        "detectable": "" if found.detectable is None else f"{rounded(found.detectable)}{numbers.NARROW}%",
+        "detectable": "" if (least := sayable(found)) is None else f"{rounded(least)}{numbers.NARROW}%",
         "words": percent(found) if known else "no difference is shown",
         "sides": [_side(found, side, values[side], low, high) for side in SIDES],
         "ends": [_short(found, low), _short(found, high)],
