@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,7 +69,13 @@ def test_every_profile_of_the_plan_is_understood_to_the_last_word(lab: Lab) -> N
 
 
 def test_what_is_made_smaller_is_a_parameter_of_its_workload() -> None:
-    assert SMALLER.keys() <= {path.stem for path in workloads() if path.suffix == ".py"}
+    for name, changed in SMALLER.items():
+        declared = (FOLDER / f"{name}.py").read_text(encoding="utf-8").partition("@ncukit.workload(")[2]
+        for text in changed:
+            parameter, value = text.split("=")
+            default = re.search(rf"\b{parameter}=(\d+)", declared)
+            assert default is not None
+            assert int(value) < int(default[1])
 
 
 # ---- judging
