@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from ncukit.model import Kernel
 from ncukit.model.occupancy import Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
@@ -57,12 +58,12 @@ class Configuration:
         """Warps of one block: a started one counts whole."""
         return -(-self.threads // WARP)
 
-    @property
+    @cached_property
     def allocated(self) -> int:
         """Shared memory that one block takes [byte]."""
         return -(-(self.shared + self.reserved) // self.shared_unit) * self.shared_unit
 
-    @property
+    @cached_property
     def shared_unit(self) -> int:
         """Shared memory is given out in multiples of this [byte]."""
         return next(size for cc, size in SHARED_UNITS if self.cc >= cc)
@@ -203,10 +204,22 @@ def _next(here: Configuration, resource: Resource, allowed: int) -> int | None:
 
 
 def _curves(kernel: Kernel, here: Configuration) -> tuple[OccupancyCurve, ...]:
-    registers = range(FEWEST_REGISTERS, (_whole(kernel, "max_registers_per_thread") or 255) + 1)
-    threads = range(WARP, (_whole(kernel, "max_threads_per_block") or 1024) + 1, WARP)
-    most = min(_whole(kernel, "max_shared_mem_per_block") or here.largest, here.largest - here.reserved)
-    shared = range(0, max(0, most) + 1, here.shared_unit)
+    return _swept(
+        here,
+        _whole(kernel, "max_registers_per_thread") or 255,
+        _whole(kernel, "max_threads_per_block") or 1024,
+        _whole(kernel, "max_shared_mem_per_block") or here.largest,
+    )
+
+
+@lru_cache(maxsize=128)
+def _swept(
+    here: Configuration, most_registers: int, most_threads: int, most_shared: int
+) -> tuple[OccupancyCurve, ...]:
+    """Return the curves of one configuration: launches of one report share few."""
+    registers = range(FEWEST_REGISTERS, most_registers + 1)
+    threads = range(WARP, most_threads + 1, WARP)
+    shared = range(0, max(0, min(most_shared, here.largest - here.reserved)) + 1, here.shared_unit)
     beyond = ""
     if here.carve_out < here.largest:
         beyond = "Up to the carve-out of this run; beyond it, with the largest one the SM can be given."

@@ -89,7 +89,7 @@ def cleaned(tree: Any) -> Any:
         return clean(tree)
     if isinstance(tree, dict):
         return {clean(key): cleaned(value) for key, value in tree.items()}
-    if isinstance(tree, list | tuple):
+    if isinstance(tree, (list, tuple)):
         return [cleaned(item) for item in tree]
     return tree
 
