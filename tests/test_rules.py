@@ -647,7 +647,7 @@ CASES: dict[str, Case] = {
     "one-block-per-sm": Case(
         {"resident_block_limit": 1.0, "waves_per_sm": 42.7, "sm_active_pct": 48.6, "block_size": 1024},
         {"resident_block_limit": 1.0, "waves_per_sm": 1.0, "sm_active_pct": 99.7, "block_size": 768},
-        "One block of 1024 threads",
+        "One block of 1,024 threads",
     ),
     "short-blocks": Case(
         {"block_lifetime": 143.0, "waves_per_sm": 410.0},
@@ -698,7 +698,7 @@ CASES: dict[str, Case] = {
     "generic-accesses": Case(
         {"generic_access_inst": 1211.0, "global_opcode_inst": 57.0},
         {"generic_access_inst": 0.0, "global_opcode_inst": 57.0},
-        "1211 loads and stores are generic",
+        "1,211 loads and stores are generic",
         [{"generic_access_inst": 5.0, "global_opcode_inst": 1e6}],
     ),
     # tensor

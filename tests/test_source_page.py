@@ -424,6 +424,15 @@ def test_every_text_can_be_read_in_both_themes(visit: Callable[..., Any], name: 
 
 
 @pytest_browser
+@pytest.mark.parametrize("name", ["large", "long", "small"])
+def test_the_listing_fits_a_printed_page(visit: Callable[..., Any], name: str) -> None:
+    tab = visit(name, width=720)
+    tab.emulate_media(media="print")
+    widest = "Math.max(...[...document.querySelectorAll('.srct')].map(t => t.getBoundingClientRect().right))"
+    assert 300 < tab.evaluate(widest) <= 720
+
+
+@pytest_browser
 def test_print_shows_the_hottest_lines_and_no_switches(visit: Callable[..., Any]) -> None:
     tab = visit("large")
     assert not tab.locator(".printed").is_visible()

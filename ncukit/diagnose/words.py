@@ -46,8 +46,8 @@ def _percent(value: float) -> str:
 def digits(value: float) -> str:
     """Return ``value`` with three significant digits, whole from 100 up, large counts with k, M, G.
 
-    >>> digits(0.2883), digits(128), digits(65_000_000.0), digits(1.0), digits(1e300)
-    ('0.288', '128', '65M', '1', '1e+300')
+    >>> digits(0.2883), digits(13_326), digits(65_000_000.0), digits(1.0), digits(1e300)
+    ('0.288', '13,326', '65M', '1', '1e+300')
     """
     if value == 0:
         return "0"
@@ -58,7 +58,7 @@ def digits(value: float) -> str:
         for power, letter in ((9, "G"), (6, "M"), (3, "k")):
             if size >= 10**power:
                 return digits(value / 10**power) + letter
-    text = f"{value:.0f}" if size >= 100 else f"{value:.3g}"
+    text = f"{value:,.0f}" if size >= 100 else f"{value:.3g}"
     return text.replace("-", "−")
 
 
