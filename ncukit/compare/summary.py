@@ -17,7 +17,7 @@ from ncukit.diagnose.words import sentence, short
 from ncukit.model import Kernel, Verdict
 from ncukit.model.comparison import Fact, Row, Summary, Trend
 from ncukit.model.finding import Confidence
-from ncukit.render.words import LIMITERS
+from ncukit.render.words import LIMITERS, ROLE
 
 TELLING = 25.0
 """[%] of the change in duration that a row must go with to be named as the cause."""
@@ -26,6 +26,8 @@ LARGE = 10.0
 CLEAR = 2.0
 """Times the noise: a smaller change has no cause worth naming."""
 DURATION = "kernel_duration"
+PLURAL = ("tensor", "dependency")
+"""Limiters whose words are a plural."""
 WORK = "work"
 """The cause where other work, or another kernel, ran on another GPU."""
 _CAUSES = Path(__file__).resolve().parent / "data" / "causes.json"
@@ -58,10 +60,22 @@ def limit(verdict: Verdict) -> str:
 
     >>> limit(Verdict("memory-bound", "dram", "high", ""))
     'DRAM (memory-bound)'
+    >>> limit(Verdict("compute-bound", None, "low", ""))
+    'an unknown pipe (compute-bound)'
     """
     if verdict.limiter is None:
-        return {"balanced": "no single unit", "undetermined": "nothing known"}.get(verdict.cls, verdict.cls)
+        unknown = f"an unknown {ROLE[verdict.cls]} ({verdict.cls})" if verdict.cls in ROLE else verdict.cls
+        return {"balanced": "no single unit", "undetermined": "nothing known"}.get(verdict.cls, unknown)
     return f"{LIMITERS.get(verdict.limiter, verdict.limiter)} ({verdict.cls})"
+
+
+def limits(verdict: Verdict) -> str:
+    """Return what limits a launch with its verb, for a sentence about whom it limits.
+
+    >>> limits(Verdict("compute-bound", "tensor", "high", "")), limits(Verdict("balanced", None, "high", ""))
+    ('tensor cores (compute-bound) limit', 'no single unit limits')
+    """
+    return f"{limit(verdict)} limit{'' if verdict.limiter in PLURAL else 's'}"
 
 
 def factor(time: Row) -> str:
@@ -135,11 +149,11 @@ def _limits(match: Match, *, joined: bool = False) -> str:
         return "what limits them is not known"
     if unknown:
         known, v = ("other", other) if unknown == ["base"] else ("base", base)
-        return f"{limit(v)} limits the {known}, what limits the {unknown[0]} is not known"
+        return f"{limits(v)} the {known}, what limits the {unknown[0]} is not known"
     if (base.cls, base.limiter) == (other.cls, other.limiter):
-        return f"{limit(base)} limits both"
+        return f"{limits(base)} both"
     if joined:
-        return f"{limit(base)} limits the one, {limit(other)} the other"
+        return f"{limits(base)} the one, {limit(other)} the other"
     return f"the limit moved from {limit(base)} to {limit(other)}"
 
 
