@@ -25,11 +25,13 @@ from ncukit.read.nsys import open_trace
 from ncukit.render.html import page
 from ncukit.render.numbers import NARROW
 from ncukit.render.text import show_text
+from ncukit.render.text.parts import flat
 from ncukit.render.timeline.beside import Beside, beside
 from ncukit.render.timeline.section import timeline_section
 from ncukit.render.view import page_view
 from tests.builders import kernel, raw_kernel
 from tests.nsys_builder import LAUNCH, Builder
+from tests.torch_builder import training
 
 US, MS = 1_000, 1_000_000
 SHAPE = {
@@ -473,3 +475,9 @@ def test_write_report_takes_a_trace(tmp_path: Path) -> None:
     (trace,) = demo_traces()
     text = write_report(SAMPLE, tmp_path / "x.html", timeline=trace).read_text()
     assert "Region: transfer-bound." in text
+
+
+def test_a_trace_of_torch_was_not_exported_by_nsys(tmp_path: Path) -> None:
+    written = beside(training().write(tmp_path / "t.json"))
+    assert "written by torch's profiler" in flat(written.provenance())
+    assert "exported by nsys" in flat(traced(steps(), tmp_path).provenance())

@@ -172,6 +172,18 @@ def test_an_amd_gpu_has_no_compute_capability(tmp_path: Path) -> None:
     assert gpu.compute_capability is None
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("CopyHostToDevice", 1), ("CopyDeviceToHost", 2), ("CopyDeviceToDevice", 8), ("Memcpy HtoD", 1)],
+)
+def test_copies_of_rocm_have_their_direction_by_either_name(name: str, kind: int, tmp_path: Path) -> None:
+    (b := training("rocm")).copy(3000, 3010, 5, 4096)
+    for event in b.events:
+        if event.get("cat") == "gpu_memcpy":
+            event["name"] = name
+    assert set(read_torch(b.write(tmp_path / "t.json")).trace.copies["kind"].tolist()) == {kind}
+
+
 def test_a_copy_that_does_not_say_its_size_is_noted(tmp_path: Path) -> None:
     b = training()
     for event in b.events:

@@ -20,6 +20,7 @@ _WORK = {
     "memset": "memsets",
 }
 _COPY = re.compile(r"(?P<kind>HtoD|DtoH|DtoD|HtoH|PtoP)(?: \((?P<source>\w+) -> (?P<target>\w+)\))?")
+_ROCM_COPY = re.compile(r"Copy(Host|Device)To(Host|Device)")
 _KINDS = {"HtoD": 1, "DtoH": 2, "DtoD": 8, "HtoH": 9, "PtoP": 10}
 _MEMORY = {"Pageable": 0, "Pinned": 1, "Device": 2, "Array": 3, "Managed": 4, "Host": 0}
 _PUSH_POP = 59
@@ -221,6 +222,7 @@ def _kernel(name: str, args: Mapping[str, Any], names: Names) -> Row:
 
 def _copy(name: str, args: Mapping[str, Any]) -> Row:
     found: Row = {"bytes": _number(args, "bytes", "size")}
+    name = _ROCM_COPY.sub(lambda match: f"{match[1][0]}to{match[2][0]}", name)
     if match := _COPY.search(name):
         found["kind"] = _KINDS[match["kind"]]
         for what in ("source", "target"):

@@ -108,7 +108,7 @@ def fix(direction: str, host_memory: str, small: bool) -> str:
         fits = memory is None or host_memory.startswith(memory)
         if way == direction and fits and size in (None, small):
             return text
-    return "the trace does not say between which memories: record it with a newer nsys"
+    return "the trace does not say between which memories: record it with a newer profiler"
 
 
 def directions(rows: Columns) -> NDArray[np.int64]:

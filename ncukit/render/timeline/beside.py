@@ -55,9 +55,12 @@ class Beside:
     def provenance(self) -> Line:
         """Return where the timeline comes from, for the provenance of the page."""
         file, named = self.timeline.file, self.timeline.range
+        by = "written by torch's profiler"
+        if file.format != "torch":
+            by = f"exported by nsys {file.tool or 'of unknown version'}"
         return line(
             code(PurePath(file.path).name),
-            f", {file.size:,} bytes, exported by nsys {file.tool or 'of unknown version'}, sha256 ",
+            f", {file.size:,} bytes, {by}, sha256 ",
             code(self._sha256),
             f", range {named}." if named else ".",
         )

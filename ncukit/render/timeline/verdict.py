@@ -120,7 +120,7 @@ def choice_view(choice: LaunchChoice | None, why_not: str, figures: Figures) -> 
     rows = [
         ("Launch", line(code(shorten(launch.short, 80)), f", {launch.nth + 1:,} of {launch.matches:,}")),
         ("Shape", line(_shape(launch))),
-        ("Traced time", line(figures.time("launch", launch.duration, "Of this launch, under nsys"))),
+        ("Traced time", line(figures.time("launch", launch.duration, "Of this launch, as traced"))),
         *(("Why" if i == 0 else "", line(reason)) for i, reason in enumerate(choice.reasons)),
         *(("Caution" if i == 0 else "", line(text)) for i, text in enumerate(choice.cautions)),
     ]
