@@ -161,7 +161,7 @@ def test_the_first_gpu_with_a_point_is_open() -> None:
 
 def test_rows_without_a_point_are_listed() -> None:
     (roof,) = view(measured(), measured("b", duration=1e-9, dram_bytes=None))["roofs"]
-    assert roof["left"].endswith("rows 2.")
+    assert roof["left"].endswith("not known: row 2.")
 
 
 # History
