@@ -336,6 +336,12 @@ def test_what_is_no_report_trace_or_run_says_so(tmp_path: Path) -> None:
             of_file(path)
 
 
+def test_an_experiment_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "experiment.json").write_text("{}")
+    with pytest.raises(UsageError, match="is an experiment, not a run"):
+        of_file(tmp_path)
+
+
 def test_options_that_do_not_fit_are_usage_errors(tmp_path: Path) -> None:
     (trace,), report = demo_traces(), demo_reports()[0]
     with pytest.raises(UsageError):

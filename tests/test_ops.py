@@ -120,7 +120,7 @@ def test_without_a_launch_call_torch_s_id_names_the_operator(analysed: Analysed)
     ops = analysed(b)
     assert named(ops, "aten::mm").device_self == 7 * US
     assert (ops.attribution.by_id, ops.attribution.by_call, ops.attribution.without_call) == (7 * US, 0, 1)
-    assert any("1 pieces of GPU work have no launch call" in note for note in ops.notes)
+    assert any("launch call is not in the trace: 1 of the pieces" in note for note in ops.notes)
 
 
 def test_the_id_of_old_versions_is_the_correlation_and_names_no_operator(analysed: Analysed) -> None:

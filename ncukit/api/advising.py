@@ -46,6 +46,11 @@ def advise(
 
         if range is not None:
             raise UsageError("a run has its own region", "leave --range out")
+        if (given / "experiment.json").is_file():
+            raise UsageError(
+                f"{path} is an experiment, not a run",
+                "read its conclusion; give its folder baseline or variant, if it profiled the pair",
+            )
         return advice.of_run(load(given))
     if reports:
         from ncukit.api.reports import read

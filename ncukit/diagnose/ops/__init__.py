@@ -74,5 +74,5 @@ def _notes(trace: TorchTrace, without_call: int) -> list[str]:
     if not len(trace.operators):
         found.append("the trace has no operators: record with ProfilerActivity.CPU as well")
     if without_call:
-        found.append(f"{without_call:,} pieces of GPU work have no launch call in the trace")
+        found.append(f"GPU work whose launch call is not in the trace: {without_call:,} of the pieces")
     return found
