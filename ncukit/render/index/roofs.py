@@ -87,7 +87,8 @@ def _left(rows: Sequence[Row]) -> str:
         return ""
     named = ", ".join(str(row.n) for row in rows[:12])
     more = f" and {len(rows) - 12:,} more" if len(rows) > 12 else ""
-    return f"Without a point, because work, bytes or duration are not known: row{'s' if len(rows) > 1 else ''} {named}{more}."
+    noun = "row" if len(rows) == 1 else "rows"
+    return f"Without a point, because work, bytes or duration are not known: {noun} {named}{more}."
 
 
 def _unit(row: Row) -> str | None:
