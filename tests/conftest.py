@@ -96,9 +96,9 @@ def reports(*folders: str) -> list[Path]:
 def each_report(*folders: str) -> pytest.MarkDecorator:
     """Return the mark that runs a test once for each real report, as argument ``report``.
 
-    Pytest runs all such tests of one report after another, whatever their modules (that is what the scope
-    says), so that they share what `tests.real` reads.  Where the shared reports are absent the test is skipped
-    once, with the reason.
+    Pytest runs all such tests of one report after another, whatever their modules (the scope says so): they
+    share what `tests.real` reads.  Where the shared reports are absent the test is skipped once, with the
+    reason.
     """
     paths = reports(*folders)
     if not paths:

@@ -6,11 +6,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from ncukit import api
 from ncukit.render import html
 from ncukit.render.markdown import report_markdown
 from ncukit.render.view import page_view
 from tests.conftest import each_report
+from tests.real import judged
 from tests.test_html import Page
 from tests.test_markdown import cells, tables
 
@@ -19,8 +19,7 @@ FIGURE = 15_000
 
 @each_report()
 def test_a_real_report_is_a_sound_page_and_sound_markdown(report: Path) -> None:
-    source = api.read(report)
-    found = list(source.diagnoses())
+    source, found = judged(report)
     view = page_view(
         source.file(len(found)), found, generated="2026-11-29 17:50 UTC", command="ncukit report x"
     )

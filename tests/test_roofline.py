@@ -15,6 +15,7 @@ from ncukit.normalise import normalise
 from ncukit.roofline import LEVELS, PRECISIONS, aggregate, attainable, place
 from tests.builders import kernel, raw_kernel
 from tests.conftest import each_report, shared_folder, tool
+from tests.real import judged
 
 POSITIVE = st.floats(1e-6, 1e18)
 A100 = {
@@ -257,7 +258,7 @@ def test_a_failed_launch_has_no_point():
 
 @each_report()
 def test_real_points_are_consistent(report):
-    for k in list(read(report).kernels())[:40]:
+    for k in [diagnosis.kernel for diagnosis in judged(report)[1][:40]]:
         line = place(k)
         for p in line.points:
             assert p.precision in (*PRECISIONS, "inst")
