@@ -20,6 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("count", type=int, nargs="?", default=1000)
     parser.add_argument("--kind", choices=KINDS, action="append")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first case")
     parser.add_argument("--seed", type=int, help="only this case: its command and all that it prints")
     parser.add_argument("--keep", type=Path, help="copy the damaged input of --seed here")
     options = parser.parse_args()
@@ -28,7 +29,11 @@ def main() -> int:
     print("| input | cases | ended with | faults | longest [s] | largest memory [MB] |")
     print("| --- | ---: | --- | ---: | ---: | ---: |")
     for name in options.kind or KINDS:
-        seeds = range(options.count) if options.seed is None else [options.seed]
+        seeds = (
+            [options.seed]
+            if options.seed is not None
+            else [*range(options.first, options.first + options.count)]
+        )
         codes: Counter[str] = Counter()
         longest = largest = 0.0
         wrong = 0
