@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Row, measured
-from benchmarks.readers import MANY, ONE, SAMPLES, Setting
+from benchmarks.readers import SAMPLES, Setting, repeat, wanted_values
 from benchmarks.speed import report
 
+LAUNCHES = 150
 WATCH = """
 new MutationObserver((_, observer) => {
   if (!document.querySelector('.fig svg.main-svg')) return;
@@ -32,10 +33,10 @@ def pages(setting: Setting) -> Iterator[Row]:
     if CHROMIUM is None:
         yield Row("pages in a browser", "not measured: no chromium on PATH")
         return
-    files = {
-        "one launch": setting.report(ONE) or SAMPLES / "gemm-tensor.ncu-rep",
-        "many launches": setting.report(MANY) or SAMPLES / "several-launches.ncu-rep",
-    }
+    many = setting.folder / "many.ncu-rep"
+    several = SAMPLES / "several-launches.ncu-rep"
+    launches = repeat(several, many, LAUNCHES, int(measured(wanted_values(several, setting.folder)).out))
+    files = {"one launch": SAMPLES / "gemm-tensor.ncu-rep", f"{launches} launches": many}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         for label, file in files.items():
