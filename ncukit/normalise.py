@@ -221,7 +221,7 @@ class _Candidate:
 
         Tuples of names belong to the plan, as this does: their identity will do to find what was made before.
         """
-        references = [values[id] for id in self.refs]
+        references = [values[ref] for ref in self.refs]
         key = (*[id(value.sources) for value in references], *[value.quality for value in references])
         found = self._evidence.get(key)
         if found is None:
