@@ -126,7 +126,7 @@ def test_a_name_of_255_bytes_can_be_written(tmp_path: Path) -> None:
 # ---- surroundings
 
 
-@pytest.mark.parametrize("home", [None, "/nonexistent", "/dev/null"])
+@pytest.mark.parametrize("home", [None, "/proc/nonexistent", "/dev/null"])
 def test_no_home_is_needed(home: str | None, tmp_path: Path) -> None:
     bare = {"HOME": home, "XDG_CACHE_HOME": None, "XDG_CONFIG_HOME": None}
     for words in (("show", ONE), ("doctor", "--json"), ("timeline", TRACE)):
