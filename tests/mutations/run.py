@@ -15,7 +15,7 @@ from pathlib import Path
 TIMEOUT = 30.0
 """[s]"""
 MEMORY = 2_000_000_000
-"""Largest resident set [byte]."""
+"""Largest growth of the resident set [byte]."""
 CODES = (0, 1, 2, 3, 4, 5, 10)
 
 
@@ -57,7 +57,7 @@ class Ended:
 def run(words: Sequence[str], folder: Path) -> Ended:
     """Run ``ncukit`` with ``words`` in ``folder``; what was imported before is not imported again."""
     out, err = folder / "stdout", folder / "stderr"
-    began = time.monotonic()
+    began, before = time.monotonic(), _resident()
     child = os.fork()
     if child == 0:
         _child(words, folder, out, err)
@@ -73,7 +73,13 @@ def run(words: Sequence[str], folder: Path) -> Ended:
     killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     said = (path.read_text(encoding="utf-8", errors="replace") for path in (out, err))
-    return Ended(code, killed, time.monotonic() - began, usage.ru_maxrss * 1024, *said)
+    grown = max(usage.ru_maxrss * 1024 - before, 0)  # a fork begins with the pages of its parent
+    return Ended(code, killed, time.monotonic() - began, grown, *said)
+
+
+def _resident() -> int:
+    """Return the memory [byte] of this process that is in use now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _child(words: Sequence[str], folder: Path, out: Path, err: Path) -> None:
