@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncukit.render.plot import Figure, digits
+from ncukit.render.plot import Figure, digits, look
 
 GAP = 56.0
 """[px] Between two rows of panels: the ticks and the title of the upper one, the title of the lower one."""
@@ -48,18 +48,7 @@ def panels(found: Sequence[Panel], *, columns: int, height: int) -> Figure | Non
     layout = {
         "height": wide["height"],
         "margin": {"l": 46, "r": 12, "t": TOP, "b": BOTTOM},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"size": 12, "color": "var(--ink)"},
-        "showlegend": False,
-        "hovermode": "closest",
-        "hoverlabel": {
-            "bgcolor": "var(--tip)",
-            "bordercolor": "var(--ink)",
-            "font": {"color": "var(--tipink)", "size": 12},
-            "align": "left",
-        },
-        "dragmode": False,
+        **look(),
         "template": {"layout": _SHARED},
         **wide["axes"],
         "annotations": [*_titles(found, wide, "wide"), *_titles(found, slim, "slim")],

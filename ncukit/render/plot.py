@@ -97,6 +97,24 @@ class Axes:
         return math.atan2(plot[1] / (self.top - self.bottom), plot[0] / (self.right - self.left))
 
 
+def look() -> dict[str, Any]:
+    """Return what every figure has in common: colours of the page, hover labels, no dragging."""
+    return {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"size": 12, "color": "var(--ink)"},
+        "showlegend": False,
+        "hovermode": "closest",
+        "hoverlabel": {
+            "bgcolor": "var(--tip)",
+            "bordercolor": "var(--ink)",
+            "font": {"color": "var(--tipink)", "size": 12},
+            "align": "left",
+        },
+        "dragmode": False,
+    }
+
+
 def frame(axes: Axes, unit: str) -> Figure:
     """Return the empty figure: axes named after ``unit``, no legend, no zoom."""
     ink2 = {"size": 12, "color": "var(--ink2)"}
@@ -118,18 +136,7 @@ def frame(axes: Axes, unit: str) -> Figure:
         "layout": {
             "height": HEIGHT,
             "margin": dict(MARGIN),
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "font": {"size": 12, "color": "var(--ink)"},
-            "showlegend": False,
-            "hovermode": "closest",
-            "hoverlabel": {
-                "bgcolor": "var(--tip)",
-                "bordercolor": "var(--ink)",
-                "font": {"color": "var(--tipink)", "size": 12},
-                "align": "left",
-            },
-            "dragmode": False,
+            **look(),
             "template": {
                 "layout": {"annotationdefaults": {"showarrow": False, "font": ink2, "align": "left"}}
             },

@@ -10,7 +10,7 @@ from typing import Any
 
 from ncukit.render import numbers
 from ncukit.render.index.row import Row
-from ncukit.render.plot import HEIGHT, MARGIN, SLIM_HEIGHT, Figure, digits
+from ncukit.render.plot import HEIGHT, MARGIN, SLIM_HEIGHT, Figure, digits, look
 
 MOST = 20
 """Histories that are shown: those of the kernels that take the most time."""
@@ -142,18 +142,7 @@ def _figure(group: Sequence[Row]) -> Figure:
         "layout": {
             "height": HEIGHT - 150,
             "margin": dict(MARGIN),
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "font": {"size": 12, "color": "var(--ink)"},
-            "showlegend": False,
-            "hovermode": "closest",
-            "hoverlabel": {
-                "bgcolor": "var(--tip)",
-                "bordercolor": "var(--ink)",
-                "font": {"color": "var(--tipink)", "size": 12},
-                "align": "left",
-            },
-            "dragmode": False,
+            **look(),
             "xaxis": {**axis, "type": "date", "range": [moments[0], moments[-1]], "autorange": True},
             "yaxis": {
                 **axis,

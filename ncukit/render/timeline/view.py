@@ -22,7 +22,7 @@ from ncukit.render.words import cleaned, plural
 NOT_A_BENCHMARK = (
     "Times are from a run under {}, which slows every CUDA call: trust shares, not milliseconds."
 )
-NO_NETWORK = "Copies over the network (InfiniBand, RoCE) are not seen here: nsys records them elsewhere."
+NO_NETWORK = "Copies over the network (InfiniBand, RoCE) are not seen here."
 
 
 def page_view(
