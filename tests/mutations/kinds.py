@@ -45,6 +45,25 @@ def _gzip(seed: int, data: bytes) -> bytes:
     return gzip.compress(damaged_json(seed // 2, gzip.decompress(data)), 1, mtime=0)
 
 
+def _zstd(seed: int, data: bytes) -> bytes:
+    """Damage the compressed bytes, or what they hold: a sound frame of damaged content."""
+    if seed % 2:
+        return damaged_bytes(seed // 2, data)
+    sound = originals.synthetic()
+    return _frame(damaged_bytes(seed // 2, sound[seed // 2 % len(sound)]))
+
+
+def _frame(data: bytes, block: int = 1 << 17) -> bytes:
+    """Return ``data`` as a zstd frame of blocks that are stored as they are (RFC 8878, 3.1.1)."""
+    head = b"\x28\xb5\x2f\xfd" + bytes([0b10_1_0_0_0_00]) + len(data).to_bytes(4, "little")
+    blocks = [data[at : at + block] for at in range(0, len(data), block)] or [b""]
+    last = len(blocks) - 1
+    return head + b"".join(
+        ((len(part) << 3) | (number == last)).to_bytes(3, "little") + part
+        for number, part in enumerate(blocks)
+    )
+
+
 def _sample() -> bytes:
     return originals.COPY.read_bytes()
 
@@ -82,7 +101,7 @@ KINDS = {
     "compressed report": Kind(
         "x.ncu-repz",
         originals.compressed,
-        damaged_bytes,
+        _zstd,
         (("metrics", "x.ncu-repz", "--json"), ("show", "x.ncu-repz"), ("report", "x.ncu-repz", *PAGE)),
     ),
     "nsys export": Kind(

@@ -93,6 +93,7 @@ def _child(words: Sequence[str], folder: Path, out: Path, err: Path) -> None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.argv = ["ncukit", *words]
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _fork_workers()
         if words[0] == "experiment-page":
             _experiment_page(words[1])
         else:
@@ -111,6 +112,24 @@ def _child(words: Sequence[str], folder: Path, out: Path, err: Path) -> None:
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(code)
+
+
+def _fork_workers() -> None:
+    """Let worker processes be forked: a new interpreter would import for seconds what is here already."""
+    import multiprocessing
+    from multiprocessing import util
+    from multiprocessing.connection import Connection
+
+    forked = multiprocessing.get_context("fork")
+
+    def pipe() -> tuple[Connection, Connection]:
+        """A worker must not hold the end of its parent, or it never hears that this is closed."""
+        ours, theirs = multiprocessing.Pipe()
+        util.register_after_fork(ours, Connection.close)
+        return ours, theirs
+
+    forked.Pipe = pipe  # type: ignore[method-assign]
+    multiprocessing.get_context = lambda method=None: forked  # type: ignore[assignment]
 
 
 def _experiment_page(record: str) -> None:

@@ -9,10 +9,11 @@ _LEFT_OUT = ("ncukit.__main__", "ncukit.frame", "ncukit.workload", "ncukit.datas
 """Need pandas, torch or pyarrow."""
 
 
-def warm() -> None:
+def warm(*, dataset: bool = False) -> None:
     """Import the commands and what they import late.
 
-    The native reader and pyarrow stay unloaded, as in a real start: with them loaded ncukit forks no reader.
+    The native reader stays unloaded, and pyarrow unless ``dataset`` is set, as in a real start: with them
+    loaded ncukit forks no reader.
     """
     import numpy as np
 
@@ -24,3 +25,6 @@ def warm() -> None:
             importlib.import_module(module.name)
     load()
     np.unique(np.arange(2))
+    if dataset:
+        for name in ("pandas", "pyarrow.parquet", "ncukit.dataset.tasks", "ncukit.dataset.survey"):
+            importlib.import_module(name)
