@@ -26,7 +26,7 @@ from ncukit.api import build_dataset, query_dataset, read
 from ncukit.catalog import load
 from ncukit.dataset import build, parts, query, state, workers
 from ncukit.dataset.rows import kernel_of
-from ncukit.dataset.schema import schema
+from ncukit.dataset.schema import code_hash, fingerprint, schema
 from ncukit.errors import NcukitError, ReportNotFound, UsageError
 from ncukit.roofline import place
 from tests.conftest import CHECKOUT, follows_its_schema, no_shared, reports
@@ -295,6 +295,31 @@ def test_rows_of_another_version_are_all_computed_again(runs: Path, fleet: Path)
     assert make(runs, fleet).why_all == ""
 
 
+def test_rows_of_other_code_are_computed_again_without_a_new_version(tmp_path: Path) -> None:
+    package = tmp_path / "ncukit"
+    for name in ("rules.py", "rules.toml", "page.html"):
+        (package / "diagnose").mkdir(parents=True, exist_ok=True)
+        (package / "diagnose" / name).write_text("limit = 1\n")
+    (package / "render").mkdir()
+
+    def edited(name: str) -> bool:
+        before = code_hash(package)
+        (package / name).write_text("limit = 2\n")
+        return code_hash(package) != before
+
+    assert edited("diagnose/rules.py")
+    assert edited("diagnose/rules.toml")
+    assert edited("diagnose/new.py")
+    assert not edited("render/page.py")  # no row depends on it
+    assert not edited("diagnose/rules.py~")
+
+
+def test_the_fingerprint_follows_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint()
+    monkeypatch.setattr("ncukit.dataset.schema.code_hash", lambda: "other")
+    assert fingerprint.__wrapped__() != before
+
+
 # Bad files
 
 
@@ -538,6 +563,48 @@ def test_wrong_sql_is_a_usage_error(runs: Path, fleet: Path, sql: str, words: st
     make(runs, fleet)
     with pytest.raises(UsageError, match=words):
         query_dataset(fleet, sql)
+
+
+REACHING_OUT = (
+    "SELECT * FROM read_text('secret')",
+    "SELECT * FROM 'secret.csv'",
+    "SELECT * FROM glob('*')",
+    "COPY launches TO 'secret'",
+    "COPY (SELECT 1) TO 'new.csv'",
+    "COPY (SELECT 1) TO '.tmp/new.csv'",
+    "EXPORT DATABASE 'new'",
+    "ATTACH 'new.db'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "SET temp_directory = '.tmp'",
+    "CALL enable_logging(storage_path = 'new')",
+    "DELETE FROM launches",
+)
+
+
+def test_sql_reads_and_writes_nothing_but_the_dataset(
+    runs: Path, fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb()
+    make(runs, fleet)
+    (tmp_path / ".tmp").mkdir()  # where DuckDB writes what does not fit into the memory
+    for name in ("secret", "secret.csv"):
+        (tmp_path / name).write_text("a\n1\n")
+    monkeypatch.chdir(tmp_path)
+
+    def content() -> dict[Path, bytes]:
+        return {path: path.read_bytes() if path.is_file() else b"" for path in tmp_path.rglob("*")}
+
+    before, answered = content(), []
+    for sql in REACHING_OUT:
+        try:
+            answered.append((sql, query_dataset(fleet, sql)))
+        except UsageError:
+            continue
+    assert answered == []
+    assert content() == before
 
 
 def test_a_folder_that_is_no_dataset_says_how_to_make_one(tmp_path: Path) -> None:

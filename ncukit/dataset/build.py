@@ -126,7 +126,7 @@ def plan(
     gone = [path for path in others if not keep and _stat(path) is None]
     why = ""
     if stale and state.files:
-        why = "the dataset was made by another version of ncukit: everything is read again"
+        why = "the dataset was made by another version of ncukit or of its code: everything is read again"
         again = others - set(gone)
         tasks += [
             Task(path, state.files[path].file, str(folder), found.st_size)

@@ -11,6 +11,9 @@ from typing import Any
 from ncukit.dataset.state import ERRORS, METRICS, State
 from ncukit.errors import NcukitError, UsageError
 
+_SHUT = {"enable_external_access": "false", "temp_directory": ""}
+"""No file, no network, no extension, nothing written to disk: what SQL reaches is the registered tables."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -24,6 +27,9 @@ class Answer:
 def query(folder: str | os.PathLike[str], sql: str) -> Answer:
     """Return the answer to ``sql``; its tables are ``launches``, ``metrics`` and ``errors``.
 
+    The SQL reaches nothing else: it reads and writes no other file, loads no extension, and changes neither
+    the dataset nor DuckDB's settings.
+
     Raises:
         UsageError: the folder is no dataset, or the SQL is wrong; the hint is DuckDB's.
         NcukitError: DuckDB is not installed.
@@ -35,10 +41,11 @@ def query(folder: str | os.PathLike[str], sql: str) -> Answer:
             "DuckDB, which answers queries, is not installed", "pip install 'ncukit[query]'"
         ) from error
     home = Path(folder)
-    with duckdb.connect() as connection:
+    with duckdb.connect(config=_SHUT) as connection:
         connection.register("launches", launches(home))
         for name, file in (("errors", ERRORS), ("metrics", METRICS)):
             connection.register(name, _table(home / file))
+        connection.execute("SET lock_configuration = true")
         try:
             found = connection.execute(sql)
             described = None if found is None else found.description

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ncukit import __version__
 from ncukit.catalog import load
-from ncukit.catalog.load import DATA
 
 SCHEMA = "ncukit.dataset/1"
 PARTITION = "gpu"
@@ -40,6 +40,13 @@ CONTEXT = {
 DOUBTS = {"estimates": pa.list_(TEXT), "reasons": pa.map_(TEXT, TEXT)}
 """Metrics of the row that are estimates; and metric -> why its value must not be used, or is undefined."""
 
+_PACKAGE = Path(__file__).parent.parent
+_MAKES_ROWS = (
+    *(f"{part}/**/*" for part in ("catalog", "dataset", "diagnose", "model", "read", "roofline")),
+    "normalise.py",
+)
+"""Code and data from the bytes of a report to a row."""
+
 _ERROR = ("file", "path", "sha256", "size", "code", "message", "hint")
 ERRORS = pa.schema([(name, COUNT if name == "size" else TEXT) for name in _ERROR])
 """Columns of the table of errors."""
@@ -64,9 +71,16 @@ def schema() -> Any:
 @functools.cache
 def fingerprint() -> str:
     """Return what identifies how rows are computed; rows with another one are out of date."""
-    digest = hashlib.sha256(f"{SCHEMA} {__version__} {file_schema()}".encode())
-    for path in sorted(DATA.glob("*.json")):
-        digest.update(path.read_bytes())
+    return hashlib.sha256(f"{SCHEMA} {__version__} {file_schema()} {code_hash()}".encode()).hexdigest()
+
+
+def code_hash(package: Path = _PACKAGE) -> str:
+    """Return the SHA-256 of the code and data of ``package`` that a row depends on."""
+    digest = hashlib.sha256()
+    for part in _MAKES_ROWS:
+        for path in sorted(p for p in package.glob(part) if p.suffix in (".py", ".json", ".toml")):
+            digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -54,7 +54,7 @@ def survey(
     for dataset in found.datasets:
         state = _usable(dataset)
         if state is None:
-            why = "the dataset was made by another version of ncukit: build it again"
+            why = "the dataset was made by another version of ncukit or of its code: build it again"
             unusable.append(Unusable(_name(dataset, home), why))
             continue
         held |= {path for path, entry in state.items() if _current(path, entry)}
