@@ -285,9 +285,8 @@ def test_a_page_without_any_launch_says_so() -> None:
 
 def report(path: Path, name: str = "gemm", days: int = 0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_report(
-        path, [Launch(f"{name}(int)", metrics={"gpu__time_duration.sum": 1000.0})], Device("A40", (8, 6))
-    )
+    metrics = {"gpu__time_duration.sum": 1000.0 + days}  # no two runs leave the same bytes
+    write_report(path, [Launch(f"{name}(int)", metrics=metrics)], Device("A40", (8, 6)))
     seconds = (START + timedelta(days=days)).timestamp()
     os.utime(path, (seconds, seconds))
     return path
@@ -341,6 +340,27 @@ def test_a_damaged_record_leaves_the_report_and_is_said(tmp_path: Path) -> None:
     found = survey(tmp_path, workers=1)
     assert [one.origin.recorded for one in found.measured] == [False]
     assert "damaged" in found.unusable[0].reason
+
+
+def test_copies_of_one_file_are_counted_once_and_said(tmp_path: Path) -> None:
+    run = run_directory(tmp_path / "run", "abc", 0)
+    (tmp_path / "mailed").mkdir()
+    for name in ("gemm.ncu-rep", "gemm-2.ncu-rep"):
+        shutil.copy2(run / "profile.ncu-rep", tmp_path / "mailed" / name)
+    report(tmp_path / "another.ncu-rep", days=3)
+    build_dataset(tmp_path / "mailed", tmp_path / "fleet", workers=1)  # it holds two of the three
+    found = survey(tmp_path, workers=1)
+    origins = {one.origin.name: one.origin.copies for one in found.measured}
+    copies = ("mailed/gemm-2.ncu-rep", "mailed/gemm.ncu-rep")
+    assert origins == {"run/profile.ncu-rep": copies, "another.ncu-rep": ()}
+    shown = page_view(found, tmp_path / "index.html", generated="now")
+    assert shown["heading"] == "2 launches of 1 kernel in 2 reports"
+    told = {row["report"]: row["copies"] for row in shown["table"]["rows"]}
+    assert told == {"run/profile.ncu-rep": "3 copies of one file", "another.ncu-rep": ""}
+    found_line = next(row for row in shown["provenance"] if row["name"] == "Found")
+    assert "4 reports" in found_line["text"][0]["text"]
+    assert "2 of the reports are copies of others" in found_line["text"][0]["text"]
+    assert html.page(shown, plotly="directory").count("3 copies of one file") == 1
 
 
 def test_reports_of_a_dataset_are_not_read_again(tmp_path: Path) -> None:

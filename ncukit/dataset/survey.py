@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,15 @@ class _Found:
     datasets: list[Path] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A report as the dataset ``dataset`` holds it."""
+
+    dataset: Path
+    path: str
+    entry: Entry
+
+
 def survey(
     folder: str | os.PathLike[str], *, workers: int | None = None, progress: Progress | None = None
 ) -> Survey:
@@ -48,7 +57,7 @@ def survey(
     found = _walk(home)
     if not (found.reports or found.runs or found.datasets):
         raise ReportNotFound(home, f"{folder} holds no report, run or dataset", "profile something first")
-    measured: list[Measured] = []
+    known: list[_Known] = []
     unusable: list[Unusable] = []
     held: set[str] = set()
     for dataset in found.datasets:
@@ -58,12 +67,14 @@ def survey(
             unusable.append(Unusable(_name(dataset, home), why))
             continue
         held |= {path for path, entry in state.items() if _current(path, entry)}
-        _take(dataset, state, home, measured, unusable)
+        known += [_Known(dataset, path, entry) for path, entry in state.items()]
     rest = [path for path in found.reports if str(path) not in held]
-    if rest:
-        with tempfile.TemporaryDirectory(prefix="ncukit-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="ncukit-") as scratch:
+        if rest:
             build(rest, scratch, workers=workers, progress=progress)
-            _take(Path(scratch), _usable(Path(scratch)) or {}, home, measured, unusable)
+            state = _usable(Path(scratch)) or {}
+            known += [_Known(Path(scratch), path, entry) for path, entry in state.items()]
+        measured = _take(known, home, unusable)
     unusable += _runs_without_counters(found.runs, home)
     datasets = tuple(_name(path, home) for path in found.datasets)
     return Survey(
@@ -106,20 +117,28 @@ def _current(path: str, entry: Entry) -> bool:
         return False
 
 
-def _take(
-    dataset: Path,
-    entries: Mapping[str, Entry],
-    home: Path,
-    measured: list[Measured],
-    unusable: list[Unusable],
-) -> None:
-    for path, entry in entries.items():
-        origin = _origin(Path(path), entry.mtime_ns, home)
-        if entry.error is not None:
-            unusable.append(Unusable(origin.name, _reason(entry, path), origin.page))
-        for part in entry.parts:
-            if (dataset / part).is_file():
-                measured += _kernels(dataset / part, origin, gpu_of(part))
+def _take(known: list[_Known], home: Path, unusable: list[Unusable]) -> list[Measured]:
+    """Return the kernels of every report, of copies of one file once; add the reports that give none."""
+    measured: list[Measured] = []
+    for same in _copies(known):
+        origins = [_origin(Path(one.path), one.entry.mtime_ns, home) for one in same]
+        at = min(range(len(same)), key=lambda n: (not origins[n].recorded, origins[n].page is None))
+        one, others = same[at], {origin.name for origin in origins} - {origins[at].name}
+        origin = replace(origins[at], copies=tuple(sorted(others)))
+        if one.entry.error is not None:
+            unusable.append(Unusable(origin.name, _reason(one.entry, one.path), origin.page))
+        for part in one.entry.parts:
+            if (one.dataset / part).is_file():
+                measured += _kernels(one.dataset / part, origin, gpu_of(part))
+    return measured
+
+
+def _copies(known: list[_Known]) -> Iterable[list[_Known]]:
+    """Return the reports, those with the same bytes together; what cannot be used stands alone."""
+    groups: dict[str, list[_Known]] = {}
+    for one in known:
+        groups.setdefault(one.path if one.entry.error else one.entry.sha256 or one.path, []).append(one)
+    return groups.values()
 
 
 def _kernels(part: Path, origin: Origin, gpu: str | None) -> Iterator[Measured]:

@@ -15,7 +15,7 @@ class Origin:
 
     ``time`` is that of the run where ``recorded``, else of the file.  ``page`` is the HTML page beside it;
     ``revision`` the git revision of the script, ``modified`` whether the script differed from it;
-    ``clean`` [s] is the median without a profiler.
+    ``clean`` [s] is the median without a profiler; ``copies`` names the other files with the same bytes.
     """
 
     path: str
@@ -27,6 +27,7 @@ class Origin:
     modified: bool = False
     params: Mapping[str, object] = field(default_factory=dict)
     clean: float | None = None
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ def _history(group: Sequence[Row], id: str) -> dict[str, Any]:
                 "of_file": not row.measured.origin.recorded,
                 "report": row.measured.origin.name,
                 "link": row.link,
+                "copies": row.copies,
                 "revision": revision(row) or "not recorded",
                 "shape": _shape(row),
                 "median": text,

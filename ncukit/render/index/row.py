@@ -41,6 +41,12 @@ class Row:
         others = f", {len(limits) - 1} other" if len(limits) > 1 else ""
         return limited_by(cls, limiter) + others
 
+    @property
+    def copies(self) -> str:
+        """Say that the report lies there several times, and is counted once; nothing of a single one."""
+        others = self.measured.origin.copies
+        return f"{len(others) + 1} copies of one file" if others else ""
+
 
 def rows_of(measured: Sequence[Measured], tips: Tips, home: Path) -> list[Row]:
     """Return the rows, the most time first; links are relative to the folder ``home`` of the page."""

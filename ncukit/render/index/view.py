@@ -154,6 +154,7 @@ def _row(row: Row, gpu: int, columns: Sequence[tuple[str, str]]) -> dict[str, An
         "cls": row.measured.cls,
         "report": shorten(origin.name, 60),
         "link": row.link,
+        "copies": row.copies,
         "time": moment(origin.time),
         "revision": revision(row),
         "launches": f"{row.measured.launches:,}",
@@ -198,10 +199,12 @@ def _synthetic(rows: Sequence[Row]) -> Line:
 
 
 def _provenance(survey: Survey, generated: str, command: str) -> list[dict[str, Any]]:
+    runs = plural(survey.runs, "run directory").replace("directorys", "directories")
+    copies = len({copy for one in survey.measured for copy in one.origin.copies})
+    same = f"; {copies} of the reports are copies of others, byte for byte, and not counted" if copies else ""
     rows: list[tuple[str, Line]] = [
         ("Folder", line(code(PurePath(survey.folder).name or survey.folder))),
-        ("Found", line(f"{plural(survey.reports, 'report')}, {plural(survey.runs, 'run directory')}.".replace(
-            "directorys", "directories"))),
+        ("Found", line(f"{plural(survey.reports, 'report')}, {runs}{same}.")),
         ("Times", line("Of a run where it is recorded, else of the file: a copy is as new as its copying.")),
     ]  # fmt: skip
     if survey.datasets:
