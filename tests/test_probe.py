@@ -202,6 +202,23 @@ def test_tensor_cores_by_capability(cc: str, name: str, supported: bool | None) 
     assert found.result["types"][0]["tensor_cores"] == {cc: supported}
 
 
+@pytest.mark.parametrize(
+    ("cc", "names", "notes"),
+    [
+        ("9.0", ("bf16", "fp64"), []),
+        ("9.0", ("bf16", "int4"), ["9.0: INT4 was dropped: it compiles, and runs elsewhere"]),
+        ("12.0", ("int4",), []),
+        ("12.1", ("bf16",), ["12.1: taken to be as 12.0"]),
+        ("6.1", ("bf16",), ["6.1: tensor cores came with 7.0"]),
+    ],
+)
+def test_a_note_about_a_type_stands_beside_that_type(
+    cc: str, names: tuple[str, ...], notes: list[str]
+) -> None:
+    found = dtype(ProbeOptions(dtypes=names, compute_capability=cc), Driver(None))
+    assert list(found.notes) == notes
+
+
 def test_the_gpus_that_are_here_are_asked_about() -> None:
     found = sound(dtype(ProbeOptions(dtypes=("fp8",)), BOTH))
     assert found.result["types"][0]["tensor_cores"] == {"9.0": True, "8.9": True}

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ncukit.catalog.load import DATA
 
 
 @dataclass(frozen=True)
 class TensorCores:
-    """Input types of the tensor cores of ``compute_capability`` (x 10), and where that is from."""
+    """Input types of the tensor cores of ``compute_capability`` (x 10), and where that is from.
+
+    ``note`` is about all of them, ``of_type`` about a type each.
+    """
 
     compute_capability: int
     types: tuple[str, ...]
     source: str
     note: str = ""
+    of_type: Mapping[str, str] = field(default_factory=dict)
 
 
 def tensor_cores(compute_capability: int) -> TensorCores | None:
@@ -32,4 +37,5 @@ def tensor_cores(compute_capability: int) -> TensorCores | None:
     found = data["types"].get(str(compute_capability))
     if found is None:
         return None
-    return TensorCores(compute_capability, tuple(found["types"]), data["source"], found.get("note", ""))
+    types, notes = tuple(found["types"]), found.get("of_type", {})
+    return TensorCores(compute_capability, types, data["source"], found.get("note", ""), notes)

@@ -35,7 +35,13 @@ def dtype(options: ProbeOptions, driver: Driver) -> Probed:
             }
         )
     known = [tensor_cores(number) for number in capabilities.values()]
-    notes = [f"{t.compute_capability / 10:.1f}: {t.note}" for t in known if t is not None and t.note]
+    notes = [
+        f"{t.compute_capability / 10:.1f}: {note}"
+        for t in known
+        if t is not None
+        for note in (t.note, *(t.of_type.get(name, "") for name in dict.fromkeys(chosen)))
+        if note
+    ]
     if options.shape is not None and any(BITS[name] < 8 for name in chosen):
         notes.append("types below 8 bits are packed; scales of block-scaled formats come on top")
     if "tf32" in chosen:
