@@ -467,6 +467,20 @@ def test_nothing_explains_a_duration_that_did_not_move() -> None:
     assert [row.id for row in pair.rows if row.explains is not None] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "gpu", "explained"),
+    [("add", A100, True), ("copy", A100, True), ("add", H100, True), ("copy", H100, False)],
+    ids=["same kernel and GPU", "another kernel", "another GPU", "another kernel on another GPU"],
+)
+def test_the_times_of_another_kernel_on_another_gpu_are_not_explained(
+    name: str, gpu: dict[str, Any], explained: bool
+) -> None:
+    base = launch("add", **{**A100, **ISSUE, "kernel_duration": 1e-3})
+    other = launch(name, **{**gpu, **ISSUE, "kernel_duration": 2e-3, "inst_executed": 2e6})
+    (pair,) = compared(base, other).pairs
+    assert any(row.explains is not None for row in pair.rows) is explained
+
+
 # What it says
 
 

@@ -68,8 +68,9 @@ def _pair(
 ) -> Pair:
     sides = Sides(found.base.kernel, found.other.kernel)
     unread = rows(found.base, found.other, sides)
-    table = read(unread, other_kind(unread, sides), sides.elsewhere)
-    accounts = explain(table, sides.base, sides.other)
+    kind = other_kind(unread, sides)
+    table = read(unread, kind, sides.elsewhere)
+    accounts = {} if kind else explain(table, sides.base, sides.other)
     for id, (share, words) in accounts.items():
         table[id] = replace(table[id], explains=share, account=words)
     known = facts(found, sides, table, base, other)
