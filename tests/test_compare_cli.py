@@ -20,6 +20,7 @@ from ncukit.cli.compare import FORMATS, SUFFIXES
 from ncukit.compare.gates import parse
 from ncukit.compare.settings import load_settings
 from tests.conftest import CHECKOUT, follows_its_schema
+from tests.ncurep import Launch, write_report
 
 SAMPLES = {path.stem: path for path in demo_reports()}
 BASE, OTHER = SAMPLES["several-launches"], SAMPLES["copy-dram"]
@@ -148,6 +149,25 @@ def test_a_gate_on_what_is_unknown_trips_unless_it_is_allowed(ncukit: Cli) -> No
     assert done.code == 10
     assert "cannot be decided: both: " in done.err
     assert ncukit(*arguments, "--allow-unknown").code == 0
+
+
+def test_a_comparison_of_nothing_is_no_success(ncukit: Cli, tmp_path: Path) -> None:
+    metrics = {"gpu__time_duration.sum": 1000.0}
+    sides = []
+    for name in ("add", "copy"):  # two kernels each: one alone would pair with the other side's only one
+        file = write_report(
+            tmp_path / f"{name}.ncu-rep", [Launch(f"{name}{n}(int)", metrics=metrics) for n in "12"]
+        )
+        sides.append(file)
+    done = ncukit("compare", *sides, "-o", "a.html")
+    assert (done.code, Path("a.html").exists()) == (1, True)
+    assert done.err.startswith("error: nothing was compared of copy.ncu-rep against add.ncu-rep: ")
+    assert ncukit("compare", sides[0], sides[0], sides[1]).code == 1
+    assert json.loads(ncukit("compare", *sides, "--json").out)["failed"] is False
+    assert ncukit("compare", *sides, "--match", "order").code == 0
+    gate = ("--fail-on", "kernel_duration > +5%")
+    assert ncukit("compare", *sides, *gate).code == 10
+    assert ncukit("compare", *sides, *gate, "--allow-unknown").code == 0
 
 
 def test_a_failed_gate_still_writes_everything(ncukit: Cli) -> None:

@@ -113,7 +113,7 @@ def compare(
 
     Launches pair by name and by grid, NVTX range or order.  A gate names what must not be: a change in
     percent (+5%) or points (+3pt), a factor (1.02x), or a value (0, 2ms).  Gates of [compare] in ncukit.toml
-    count as well.  Exit code 10: a gate failed.
+    count as well.  Exit code 10: a gate failed; without gates 1: no launch of one side matches the other.
     """  # fmt: skip
     how = "json" if json else format or ("text" if not outputs and not open_ else None)
     if how is not None and how not in FORMATS:
@@ -142,6 +142,22 @@ def compare(
         hint = "--allow-unknown and --beyond-noise loosen gates"
         complain(NcukitError(f"a gate failed: {first}{more}", hint))
         raise typer.Exit(GATE_FAILED)
+    if not comparison.gates and comparison.unpaired:
+        nothing = _nothing_compared(comparison)
+        complain(nothing)
+        raise typer.Exit(nothing.exit_code)
+
+
+def _nothing_compared(comparison: Comparison) -> NcukitError:
+    """Return the error for sides without a launch of the base; what was printed says why of each launch."""
+    sides = ", ".join(
+        f"{against.other.label} against {comparison.base.label}" for against in comparison.unpaired
+    )
+    return NcukitError(
+        f"nothing was compared of {sides}: no launch of one matches one of the other",
+        "--match BASE=OTHER pairs kernels whose names differ, --match order pairs by position",
+        code="nothing-compared",
+    )
 
 
 def _compared(

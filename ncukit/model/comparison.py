@@ -280,6 +280,11 @@ class Comparison(Shown):
         return tuple(pair for against in self.others for pair in against.pairs)
 
     @property
+    def unpaired(self) -> tuple[Against, ...]:
+        """The others of which nothing was compared: neither a launch nor the clean time."""
+        return tuple(against for against in self.others if not against.pairs and against.clean is None)
+
+    @property
     def failed(self) -> bool:
         """Whether a gate failed."""
         return any(outcome.failed for outcome in self.gates)
