@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import stat
 import subprocess
 import sys
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -321,20 +324,48 @@ def test_drawing_does_not_import_plotly() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
 
-def test_compiled_templates_are_kept_beside_compiled_modules_unless_python_must_not_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(html.__spec__, "cached", str(tmp_path / "html.pyc"))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    assert html._bytecode() is None
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+@pytest.fixture
+def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where compiled templates are kept, in a cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     html._environment.cache_clear()
+    yield tmp_path / "ncukit" / "templates"
+    html._environment.cache_clear()
+
+
+def test_compiled_templates_are_kept_in_the_cache_of_the_user(compiled: Path) -> None:
     first = rendered(transpose())
-    assert list(tmp_path.glob("template-*.cache"))
+    kept = {path: path.stat().st_mtime_ns for path in compiled.glob("*.cache")}
+    assert kept
     html._environment.cache_clear()
     assert rendered(transpose()) == first
-    monkeypatch.undo()
-    html._environment.cache_clear()
+    assert {path: path.stat().st_mtime_ns for path in compiled.iterdir()} == kept
+
+
+def test_no_compiled_template_is_kept_where_python_must_not_keep_modules(
+    compiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    rendered(transpose())
+    assert not compiled.exists()
+
+
+def test_no_compiled_template_is_taken_from_a_folder_that_others_can_write(compiled: Path) -> None:
+    compiled.mkdir(parents=True)
+    compiled.chmod(0o777)
+    rendered(transpose())
+    assert not list(compiled.iterdir())
+
+
+def test_a_cache_that_takes_nothing_does_not_stop_a_page(
+    compiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
+    assert "<html" in rendered(transpose())
+    assert not list(compiled.iterdir())
 
 
 def test_the_folds_of_a_small_file_hold_every_section_of_their_launch() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
 import re
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +16,9 @@ from typing import Any, Literal
 import jinja2
 from markupsafe import Markup
 
+from ncukit import __version__
 from ncukit.errors import NcukitError
-from ncukit.resources import folder
+from ncukit.resources import cache_folder, folder
 from ncukit.whole import check_new, write_text
 
 Plotly = Literal["inline", "directory"]
@@ -87,7 +90,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        bytecode_cache=_bytecode(),
+        bytecode_cache=_compiled(),
     )
     environment.policies["json.dumps_kwargs"] = {
         "separators": (",", ":"),
@@ -97,15 +100,36 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _bytecode() -> jinja2.BytecodeCache | None:
-    """Return where compiled templates are kept: beside Python's own compiled modules, if it writes there.
+def _compiled() -> _Compiled | None:
+    """Return where compiled templates are kept, if Python keeps compiled modules too.
 
-    Compiling them takes longer than reading a small report; what is kept is checked against the source.
+    Compiling them takes longer than reading a small report.  They are code: only a folder that is the user's
+    own, and that nobody else can write, will do.
     """
-    compiled = Path(__spec__.cached).parent if __spec__ and __spec__.cached else None
-    if compiled is None or sys.dont_write_bytecode or not os.access(compiled, os.W_OK):
+    cache = cache_folder()
+    if cache is None or sys.dont_write_bytecode:
         return None
-    return jinja2.FileSystemBytecodeCache(str(compiled), "template-%s.cache")
+    place = cache / "templates"
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = place.stat()
+    except OSError:
+        return None
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return None
+    made_by = f"{__version__}-{jinja2.__version__}-{sys.implementation.cache_tag}"
+    return _Compiled(str(place), f"{made_by}-%s.cache")
+
+
+class _Compiled(jinja2.FileSystemBytecodeCache):
+    """Compiled templates, each known by its name and checked against its source; a full disk keeps none."""
+
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:
+        return super().get_cache_key(name)
+
+    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        with contextlib.suppress(OSError):
+            super().dump_bytecode(bucket)
 
 
 def _source(name: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ncukit.errors import ToolError
+from ncukit.resources import cache_folder
 from ncukit.tools import failures
 from ncukit.tools.run import run
 
@@ -99,9 +100,9 @@ def remembered(
     real = path.resolve()
     stat = real.stat()
     identity = json.dumps([FORMAT, str(real), stat.st_size, stat.st_mtime_ns, version, what])
-    file = (
-        cache_folder(environ) / "tools" / f"{tool}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
-    )
+    if (cache := cache_folder(environ)) is None:
+        return ask()
+    file = cache / "tools" / f"{tool}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
     with contextlib.suppress(OSError, ValueError, LookupError):
         return json.loads(file.read_text("utf-8"))["answer"]
     answer = ask()
@@ -112,13 +113,6 @@ def remembered(
             json.dump({"about": identity, "answer": answer}, out)
         os.replace(beside, file)
     return answer
-
-
-def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the user's cache folder for ncukit; it need not exist."""
-    env = os.environ if environ is None else environ
-    base = env.get("XDG_CACHE_HOME") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".cache")
-    return Path(base) / "ncukit"
 
 
 @lru_cache(maxsize=64)
