@@ -9,7 +9,10 @@ import pytest
 
 from ncukit import cli, demo_reports
 from ncukit.diagnose import diagnose
+from ncukit.render.advice import of_launches
+from ncukit.render.gfm import escape
 from ncukit.render.markdown import ROWS, report_markdown
+from ncukit.render.view import head
 from tests import diagnoses
 from tests.builders import kernel
 from tests.diagnoses import FILE, HOSTILE, transpose
@@ -49,6 +52,16 @@ def test_every_table_has_a_rule_and_rows_of_one_width(name: str) -> None:
     for table in tables(text(name)):
         assert set("".join(cells(table[1]))) <= set(" :-")
         assert {len(cells(row)) for row in table} == {len(cells(table[0]))}, table[0]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_ends_with_where_to_look_next(name: str) -> None:
+    advice = of_launches(head.file_name(FILE), PAGES[name])
+    _, said = text(name).rsplit("\n**Stop here: " if advice.stop else "\n**Next: ", 1)
+    assert said.startswith(f"{escape(advice.title)}.**")
+    assert all(command in said for command in advice.commands)
+    assert said.count("- Missing: ") == len(advice.missing)
+    assert "<details>" not in said
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -23,6 +23,7 @@ from ncukit.errors import UsageError
 from ncukit.model import Kernel
 from ncukit.read.nsys import open_trace
 from ncukit.render import html
+from ncukit.render.advice import of_trace
 from ncukit.render.cells import Tips
 from ncukit.render.timeline.html import write_timeline
 from ncukit.render.timeline.json import timeline_data
@@ -132,6 +133,17 @@ def test_the_text_says_class_share_and_the_command_for_ncu(trace_file: Path) -> 
     assert "not a benchmark" in text
     assert "--launch-count 1" in text
     assert "capacity-bound, scheduler-bound" in text
+
+
+def test_the_text_ends_with_where_to_look_next(trace_file: Path) -> None:
+    trace = open_trace(trace_file)
+    timeline, choice = analyse(trace), choose_launch(whole(trace))
+    advice = of_trace(timeline, choice)
+    _, said = timeline_text(timeline, choice, width=120).rsplit(
+        "\n\nSTOP  " if advice.stop else "\n\nNEXT  ", 1
+    )
+    assert said.startswith(advice.title)
+    assert all(command.split()[0] in said for command in advice.commands)
 
 
 def test_names_cannot_steer_the_terminal(tmp_path: Path) -> None:

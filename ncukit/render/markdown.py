@@ -7,10 +7,12 @@ from typing import Any
 
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import numbers
+from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.gfm import code, escape, flat, table
 from ncukit.render.text.parts import number
 from ncukit.render.view import head, overall
+from ncukit.render.view.advice import advice_view
 from ncukit.render.view.findings import findings
 from ncukit.render.view.groups import Launch, by_kernel, by_verdict, names, share
 from ncukit.render.view.memory import memory
@@ -33,6 +35,7 @@ FOOTER = (
 def report_markdown(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> str:
     """Return what a pull request needs of ``diagnoses``: one launch in full, or the table of all of them."""
     lines = _launch(file, diagnoses[0]) if len(diagnoses) == 1 else _launches(file, diagnoses)
+    lines += _advice(advice_view(of_launches(head.file_name(file), diagnoses)))
     return "\n".join([*lines, f"<sub>{escape(FOOTER)}</sub>", ""]).replace(numbers.NARROW, " ")
 
 
@@ -173,6 +176,15 @@ def _occupancy(cells: Cells, diagnosis: Diagnosis) -> list[str]:
 def _quality(found: dict[str, Any]) -> list[str]:
     rows = [(escape(f["name"]), escape(f["word"]), flat(f["text"])) for f in found["facts"]]
     return [flat(found["sentence"]), "", *table(("Fact", "", ""), "lll", rows), ""]
+
+
+def _advice(found: dict[str, Any]) -> list[str]:
+    layer = f" Go on with {escape(found['layer'])}." if found["stop"] and found["layer"] else ""
+    lines = [f"**{found['word']}: {escape(found['title'])}.**{layer}", ""]
+    said = " ".join(flat(found[key]) for key in ("because", "bound", "until") if found[key])
+    lines += [said, ""]
+    lines += [f"- Missing: {flat(text)}" for text in found["missing"]] + ([""] if found["missing"] else [])
+    return [*lines, "```", found["commands"].replace("```", "'''"), "```", ""] if found["commands"] else lines
 
 
 def _folded(title: str, lines: list[str]) -> list[str]:

@@ -106,7 +106,11 @@ def _sheet(sheet: Mapping[str, Any]) -> str:
 def _dtype(t: Terminal, result: Mapping[str, Any]) -> Lines:
     shape = result["shape"]
     capabilities = list(result["types"][0]["tensor_cores"])
-    lines = [f"shape {'x'.join(map(str, shape))}, {result['elements']:,} elements" if shape else plural(len(result["types"]), "type")]
+    lines = [
+        f"shape {'x'.join(map(str, shape))}, {result['elements']:,} elements"
+        if shape
+        else plural(len(result["types"]), "type")
+    ]
     heads = [
         "type",
         "bytes each",

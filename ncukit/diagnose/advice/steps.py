@@ -156,7 +156,7 @@ def _undecided(known: Known) -> Iterator[Advice]:
     if diagnosis is not None and diagnosis.verdict.cls == "undetermined":
         yield Advice(
             "collect", False, "kernel", "Collect what is missing to decide",
-            " ".join(diagnosis.verdict.missing) or "The report does not say what limits the launch.",
+            "The report does not hold enough to say what limits the launch.",
             (commands.collect(known),), missing=diagnosis.verdict.missing,
             bound=bounds.of_kernel(known),
         )  # fmt: skip
