@@ -193,3 +193,72 @@ def browser() -> Iterator[Any]:
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         yield found
         found.close()
+
+
+class Tabs:
+    """One tab with scripts and one without, in which tests open pages one after another.
+
+    A new tab starts processes and compiles the figure library anew: thrice the work of a page in an old tab.
+    """
+
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+        self._tabs: dict[bool, Any] = {}
+        self._faults: list[str] = []
+
+    def open(
+        self,
+        page: Path,
+        *,
+        hash: str = "",
+        width: int = 1366,
+        scheme: str = "light",
+        java_script_enabled: bool = True,
+    ) -> Any:
+        """Return the tab in which ``page`` is open as if for the first time."""
+        tab = self._tabs.get(java_script_enabled)
+        if tab is None or tab.is_closed():
+            tab = self._tabs[java_script_enabled] = self._new(java_script_enabled)
+        self._blank(tab)
+        tab.set_viewport_size({"width": width, "height": 768})
+        tab.emulate_media(media="null", color_scheme=scheme)
+        tab.goto(page.as_uri() + hash)
+        return tab
+
+    def leave(self) -> list[str]:
+        """Leave all pages; return what they complained of and asked for, other than files."""
+        for tab in self._tabs.values():
+            self._blank(tab)
+        faults, self._faults[:] = self._faults.copy(), []
+        return faults
+
+    @staticmethod
+    def _blank(tab: Any) -> None:
+        """Leave the page and forget what it stored."""
+        if tab.url != "about:blank":
+            tab.mouse.move(0, 0)
+            tab.evaluate("localStorage.clear()")
+            tab.goto("about:blank")
+
+    def _new(self, java_script_enabled: bool) -> Any:
+        faults = self._faults
+        tab = self._browser.new_context(java_script_enabled=java_script_enabled).new_page()
+        tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("dialog", lambda dialog: (faults.append("a dialog opened"), dialog.dismiss()))
+        local = ("file:", "blob:", "about:")
+        tab.on("request", lambda r: None if r.url.startswith(local) else faults.append(f"asked for {r.url}"))
+        return tab
+
+
+@pytest.fixture(scope="session")
+def tabs(browser: Any) -> Tabs:
+    """The tabs that all tests of pages share."""
+    return Tabs(browser)
+
+
+@pytest.fixture
+def visit(tabs: Tabs, pages: Path) -> Iterator[Callable[..., Any]]:
+    """Open one of the module's ``pages``; at the end none complained or asked for anything but files."""
+    yield lambda name, **options: tabs.open(pages / f"{name}.html", **options)
+    assert tabs.leave() == []

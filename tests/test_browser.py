@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,37 +44,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         html.write_page(folder / f"{name}.html", view, plotly="directory")
     html.write_page(folder / "inline.html", page_view(FILE, [transpose()], generated=""))
     return folder
-
-
-@pytest.fixture
-def visit(browser: Any, pages: Path) -> Iterator[Callable[..., Any]]:
-    """Open a page; at the end no error was printed and nothing but files was asked for."""
-    contexts, faults = [], []
-
-    def open_page(
-        name: str, *, width: int = 1366, scheme: str = "light", hash: str = "", **options: Any
-    ) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": 768}, color_scheme=scheme, **options
-        )
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on(
-            "console",
-            lambda m: faults.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None,
-        )
-        tab.on("pageerror", lambda error: faults.append(str(error)))
-        tab.on("dialog", lambda dialog: (faults.append("a dialog opened"), dialog.dismiss()))
-        tab.on(
-            "request", lambda r: None if r.url.startswith("file:") else faults.append(f"asked for {r.url}")
-        )
-        tab.goto((pages / f"{name}.html").as_uri() + hash)
-        return tab
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert faults == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +16,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceW
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a launch with every chart, the figure library beside it."""
-    path = tmp_path_factory.mktemp("charts") / "charts.html"
-    html.write_page(path, page_view(FILE, [charted()], generated=""), plotly="directory")
-    return path
-
-
-@pytest.fixture
-def visit(browser: Any, page: Path) -> Iterator[Callable[..., Any]]:
-    """Open the page; at the end nothing was printed on the console and nothing but files was asked for."""
-    contexts: list[Any] = []
-    faults: list[str] = []
-
-    def open_page(*, width: int = 1366, scheme: str = "light", **options: Any) -> Any:
-        size = {"width": width, "height": 768}
-        contexts.append(browser.new_context(viewport=size, color_scheme=scheme, **options))
-        tab = contexts[-1].new_page()
-        tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
-        tab.on("pageerror", lambda error: faults.append(str(error)))
-        tab.on("request", lambda r: None if r.url.startswith("file:") else faults.append(r.url))
-        tab.goto(page.as_uri())
-        return tab
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert faults == []
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the page of a launch with every chart, the figure library beside it."""
+    folder = tmp_path_factory.mktemp("charts")
+    html.write_page(folder / "charts.html", page_view(FILE, [charted()], generated=""), plotly="directory")
+    return folder
 
 
 def color(tab: Any, selector: str, what: str) -> str:
@@ -52,7 +30,7 @@ def color(tab: Any, selector: str, what: str) -> str:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_memory_chart_has_its_boxes_lanes_and_names(visit: Callable[..., Any], scheme: str) -> None:
-    tab = visit(scheme=scheme)
+    tab = visit("charts", scheme=scheme)
     chart = tab.locator("svg.memchart")
     assert chart.locator("rect.box").count() == 7
     assert chart.locator("rect.hotx").count() == 1
@@ -65,7 +43,7 @@ def test_the_memory_chart_has_its_boxes_lanes_and_names(visit: Callable[..., Any
 def test_words_of_the_memory_chart_stay_inside_it_and_do_not_cover_each_other(
     visit: Callable[..., Any],
 ) -> None:
-    tab = visit()
+    tab = visit("charts")
     boxes = tab.evaluate(
         """() => [...document.querySelectorAll('.memchart text')].map(e => {
         const b = e.getBoundingClientRect(), s = e.ownerSVGElement.getBoundingClientRect();
@@ -79,7 +57,7 @@ def test_words_of_the_memory_chart_stay_inside_it_and_do_not_cover_each_other(
 
 
 def test_lanes_differ_in_thickness_and_unused_ones_are_dashed(visit: Callable[..., Any]) -> None:
-    tab = visit()
+    tab = visit("charts")
     widths = tab.evaluate(
         "[...document.querySelectorAll('.memchart path[stroke-width]:not(.tip)')]"
         ".map(e => [e.className.baseVal, +e.getAttribute('stroke-width')])"
@@ -90,20 +68,20 @@ def test_lanes_differ_in_thickness_and_unused_ones_are_dashed(visit: Callable[..
 
 
 def test_a_phone_shows_the_table_of_links_instead_of_the_chart(visit: Callable[..., Any]) -> None:
-    tab = visit(width=375)
+    tab = visit("charts", width=375)
     assert not tab.locator("svg.memchart").is_visible()
     assert tab.locator("table.links").first.is_visible()
 
 
 def test_nothing_is_wider_than_the_window(visit: Callable[..., Any]) -> None:
-    tab = visit()
+    tab = visit("charts")
     for width in (375, 640, 830, 1020, 1181, 1350, 1600):
         tab.set_viewport_size({"width": width, "height": 768})
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
 
 
 def test_occupancy_curves_are_drawn_and_change_with_the_theme(visit: Callable[..., Any]) -> None:
-    tab = visit(scheme="dark")
+    tab = visit("charts", scheme="dark")
     figure = "document.querySelector('[data-fig=occupancy-1]')"
     assert tab.evaluate(f"{figure}.querySelectorAll('svg.main-svg').length") >= 1
     assert tab.evaluate(f"{figure}.data.filter(t => t.mode === 'markers').map(t => t.y[0])") == [24, 24, 24]
@@ -116,12 +94,12 @@ def test_occupancy_curves_are_drawn_and_change_with_the_theme(visit: Callable[..
 def test_curves_stand_beside_each_other_and_on_a_phone_under_each_other(visit: Callable[..., Any]) -> None:
     layout = "document.querySelector('[data-fig=occupancy-1]')._fullLayout"
     tops = f"['yaxis', 'yaxis2', 'yaxis3'].map(axis => {layout}[axis].domain[0])"
-    assert len(set(visit().evaluate(tops))) == 1
-    assert len(set(visit(width=375).evaluate(tops))) == 3
+    assert len(set(visit("charts").evaluate(tops))) == 1
+    assert len(set(visit("charts", width=375).evaluate(tops))) == 3
 
 
 def test_charts_over_time_are_there_without_scripts(visit: Callable[..., Any]) -> None:
-    tab = visit(java_script_enabled=False)
+    tab = visit("charts", java_script_enabled=False)
     assert tab.locator(".overtime svg").first.is_visible()
     assert tab.locator("svg.memchart").is_visible()
     assert tab.locator(".split .stack").count() == 3
@@ -129,7 +107,7 @@ def test_charts_over_time_are_there_without_scripts(visit: Callable[..., Any]) -
 
 
 def test_print_shows_every_chart_in_light(visit: Callable[..., Any], tmp_path: Path) -> None:
-    tab = visit(scheme="dark")
+    tab = visit("charts", scheme="dark")
     tab.emulate_media(media="print")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert tab.locator("svg.memchart").is_visible()

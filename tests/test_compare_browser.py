@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,35 +32,22 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", FIGURES)
 @pytest.mark.parametrize("width", [375, 1366])
 def test_the_page_draws_and_does_not_scroll_sideways(
-    kind: str, width: int, pages: Path, browser: Any
+    kind: str, width: int, visit: Callable[..., Any]
 ) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 768})
-    said: list[str] = []
-    asked: list[str] = []
-    tab.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.goto((pages / f"{kind}.html").as_uri())
+    tab = visit(kind, width=width)
     tab.locator(".main-svg").first.wait_for()
     assert tab.locator(".js-plotly-plot:visible").count() == FIGURES[kind]
-    assert said == []
-    assert [url for url in asked if not url.startswith("file:")] == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    tab.close()
 
 
-def test_a_number_opens_its_evidence_on_both_sides(pages: Path, browser: Any) -> None:
-    tab = browser.new_page(viewport={"width": 1366, "height": 768})
-    tab.goto((pages / "versions.html").as_uri())
+def test_a_number_opens_its_evidence_on_both_sides(visit: Callable[..., Any]) -> None:
+    tab = visit("versions")
     cells = tab.locator("#changes tr", has_text="dram_bytes").first.locator("[data-t]")
     for position, value in ((0, "100,000,000"), (1, "70,000,000")):
         cells.nth(position).hover()
         assert value in (tab.locator("#tip").text_content() or "")
-    tab.close()
 
 
-def test_a_deep_link_opens_a_pair(pages: Path, browser: Any) -> None:
-    tab = browser.new_page(viewport={"width": 1366, "height": 768})
-    tab.goto((pages / "many.html").as_uri() + "#pair-3-changes")
+def test_a_deep_link_opens_a_pair(visit: Callable[..., Any]) -> None:
+    tab = visit("many", hash="#pair-3-changes")
     assert tab.locator("#pair-3").get_attribute("open") is not None
-    tab.close()

@@ -24,6 +24,7 @@ from ncukit.render import html
 from ncukit.render.index.row import link
 from ncukit.render.index.view import page_view
 from tests.builders import TARGET, kernel, raw_kernel
+from tests.conftest import Tabs
 from tests.diagnoses import HOSTILE
 from tests.ncurep import Device, Launch, write_report
 from tests.test_html import Page
@@ -428,14 +429,10 @@ def test_the_page_is_written_into_the_folder_once(
 
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_choice_hides_rows_and_points(browser: Any, tmp_path: Path) -> None:
+def test_a_choice_hides_rows_and_points(tabs: Tabs, tmp_path: Path) -> None:
     other = measured("z", duration=9e-3, cls="compute-bound", limiter="fp32", flops_fp32=9e11)
     html.write_page(tmp_path / "index.html", view(*EVERYTHING, other, unusable=BAD), plotly="directory")
-    faults: list[str] = []
-    tab = browser.new_page(viewport={"width": 1366, "height": 768})
-    tab.on("pageerror", lambda error: faults.append(str(error)))
-    tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
-    tab.goto((tmp_path / "index.html").as_uri())
+    tab = tabs.open(tmp_path / "index.html")
     tab.wait_for_selector(".fig svg.main-svg")
     shown = "document.querySelector('.fig').data.filter(t => t.ids).flatMap(t => t.ids)"
     assert len(tab.evaluate(shown)) == 2
@@ -457,5 +454,4 @@ def test_a_choice_hides_rows_and_points(browser: Any, tmp_path: Path) -> None:
     for width in (375, 640, 1020, 1181, 1600):
         tab.set_viewport_size({"width": width, "height": 768})
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
-    tab.close()
-    assert faults == []
+    assert tabs.leave() == []

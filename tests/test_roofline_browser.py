@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,35 +55,21 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.parametrize("width", [375, 1366])
 def test_the_page_draws_and_does_not_scroll_sideways(
-    name: str, width: int, pages: Path, browser: Any
+    name: str, width: int, visit: Callable[..., Any]
 ) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 768})
-    said: list[str] = []
-    asked: list[str] = []
-    tab.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.goto((pages / f"{name}.html").as_uri())
+    tab = visit(name, width=width)
     tab.locator(".main-svg").first.wait_for()
-    assert said == []
-    assert [url for url in asked if not url.startswith("file:")] == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    tab.close()
 
 
-def test_the_suspects_of_an_impossible_time_are_beside_the_figure(pages: Path, browser: Any) -> None:
-    tab = browser.new_page(viewport={"width": 1366, "height": 768})
-    tab.goto((pages / "impossible.html").as_uri())
+def test_the_suspects_of_an_impossible_time_are_beside_the_figure(visit: Callable[..., Any]) -> None:
+    tab = visit("impossible")
     assert tab.locator("#bound dt").all_text_contents() == ["bytes", "flops", "timing", "memory-level"]
-    tab.close()
 
 
-def test_a_launch_has_a_section_of_its_own(pages: Path, browser: Any) -> None:
-    tab = browser.new_page(viewport={"width": 1366, "height": 768})
-    tab.goto((pages / "beside.html").as_uri())
+def test_a_launch_has_a_section_of_its_own(visit: Callable[..., Any]) -> None:
+    tab = visit("beside")
     row = tab.locator("#measured tbody tr").first.all_text_contents()[0]
     assert row.replace("\u202f", " ").startswith("FLOPs1.10 TFLOP137 GFLOP8tiles")
     assert tab.locator("#measured .checks .warn").count() == 2
-    tab.goto((pages / "alone.html").as_uri())
-    assert tab.locator("#measured").count() == 0
-    tab.close()
+    assert visit("alone").locator("#measured").count() == 0

@@ -6,7 +6,7 @@ import csv
 import functools
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -232,31 +232,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, make in PAGES.items():
         html.write_page(folder / f"{name}.html", view_of(*make()), plotly="directory")
     return folder
-
-
-@pytest.fixture
-def visit(browser: Any, pages: Path) -> Iterator[Callable[..., Any]]:
-    """Open a page; at the end nothing was complained about."""
-    contexts, faults = [], []
-
-    def open_page(
-        name: str, *, hash: str = "", width: int = 1366, scheme: str = "light", **options: Any
-    ) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, **options
-        )
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
-        tab.on("pageerror", lambda error: faults.append(str(error)))
-        tab.on("dialog", lambda dialog: (faults.append("a dialog opened"), dialog.dismiss()))
-        tab.goto((pages / f"{name}.html").as_uri() + hash)
-        return tab
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert faults == []
 
 
 def lines(tab: Any) -> Any:
