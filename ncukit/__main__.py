@@ -1,5 +1,25 @@
 """``python -m ncukit``: the command line."""
 
-from ncukit.cli import main
+import sys
 
-main()
+from ncukit import interruption
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C while it is loaded, or when its work is done, shows no traceback."""
+    try:
+        with interruption.heard():
+            try:
+                from ncukit.cli import main as command_line
+
+                command_line()
+            finally:
+                interruption.finish()
+    except KeyboardInterrupt as stop:
+        error = interruption.as_error(stop)
+        print(f"error: {error.message}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from importlib import import_module
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ def run(
     lost: Callable[[T, str], R],
     *,
     resource: str | None = None,
-) -> Iterator[R]:
+) -> Generator[R, None, None]:
     """Yield ``work(task)`` of every task, in the order in which they end.
 
     A task whose worker dies is done again elsewhere; ``lost(task, how)`` is the result of one that took

@@ -1,6 +1,7 @@
 """The errors that ncukit raises, and the exit code of each.
 
 NcukitError                       exit 1
+ ├ Interrupted                    exit 130
  ├ UsageError                     exit 2
  ├ ToolError                      exit 3
  └ ReportError                    exit 4
@@ -38,6 +39,20 @@ class UsageError(NcukitError):
 
     exit_code = 2
     code = "usage"
+
+
+class Interrupted(NcukitError):
+    """Ctrl-C, or a signal that asks for the end: ``number``; the hint says what is kept, where something is.
+
+    >>> Interrupted("stopped by SIGTERM", number=15).exit_code
+    143
+    """
+
+    code = "interrupted"
+
+    def __init__(self, message: str = "interrupted", hint: str = "", *, number: int = 2) -> None:
+        super().__init__(message, hint)
+        self.exit_code = 128 + number
 
 
 class ToolError(NcukitError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,12 +30,11 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
     check_new(path, force=force)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ncukit-", suffix=".tmp")
-        os.close(handle)
+        written = path.parent / f".ncukit-{secrets.token_hex(8)}.tmp"
     except OSError as error:
         raise _unwritable(path, error, hint) from error
-    written = Path(name)
     try:
+        os.close(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield written
         written.chmod(0o666 & ~umask())
         written.replace(path)

@@ -43,7 +43,11 @@ def build_dataset(
     from ncukit.dataset.build import build
 
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    return build(given, folder, workers=workers, dask=dask, force=force, keep=keep, progress=progress)
+    try:
+        return build(given, folder, workers=workers, dask=dask, force=force, keep=keep, progress=progress)
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"what was read is kept in {os.fspath(folder)}: the same command reads the rest")
+        raise
 
 
 def query_dataset(folder: PathLike, sql: str) -> Answer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import gmtime, strftime
@@ -108,10 +107,10 @@ def experiment(
                 ),
             )
             _keep(directory, record)
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt(*stop.args) from None  # an experiment does not go on, nor does its pair
         finally:
             directory.close()
-            with suppress(OSError):  # it is not empty
-                directory.path.rmdir()
     return record
 
 

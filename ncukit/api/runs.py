@@ -110,9 +110,12 @@ def time(
     for point in wanted.points:
         with tempfile.TemporaryDirectory(prefix="ncukit-") as folder:
             path = Path(folder) / "run"
-            carried = carry_out(
-                *at_point(found, wanted, point), launch_for_ncu, output=path, listener=listener
-            )
+            try:
+                carried = carry_out(
+                    *at_point(found, wanted, point), launch_for_ncu, output=path, listener=listener
+                )
+            except KeyboardInterrupt as stop:
+                raise KeyboardInterrupt(*stop.args) from None  # the folder goes away: nothing can go on
             if carried.failure is not None:
                 raise carried.failure.error()
             timings.append(read_timing(path))

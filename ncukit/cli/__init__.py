@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from ncukit import __version__
+from ncukit import __version__, interruption
 from ncukit.cli import failures, output
-from ncukit.errors import NcukitError
+from ncukit.errors import Interrupted, NcukitError
 
 COMMANDS = (
     *("profile", "time", "experiment", "report", "show", "metrics", "compare", "baseline", "timeline"),
@@ -50,10 +51,21 @@ def root(
     """
 
 
+class _Group(TyperGroup):
+    """Commands whose interruption is an error like any other: typer would end without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise interruption.as_error(stop) from stop
+
+
 def application(*names: str) -> typer.Typer:
     """Return the command line with the commands ``names`` (default: all): one loads only its own code."""
     made = typer.Typer(
         name="ncukit",
+        cls=_Group,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -70,7 +82,11 @@ def main() -> None:
     output.debug = _take_debug()
     output.show_what_the_terminal_cannot()
     first = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
-    code = ended(application(*(name for name in COMMANDS if name == first)))
+    with interruption.heard():
+        try:
+            code = ended(application(*(name for name in COMMANDS if name == first)))
+        except KeyboardInterrupt as stop:  # before the command began
+            code = _interrupted(interruption.as_error(stop))
     sys.exit(code)
 
 
@@ -78,14 +94,17 @@ def ended(program: typer.Typer) -> int:
     """Run ``program``, tell its error if it has one, and return the exit code."""
     try:
         code = program(prog_name="ncukit", standalone_mode=False)
+        if code == Interrupted().exit_code:  # while typer read the arguments
+            return _interrupted(Interrupted())
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
         output.drop_stdout()  # its reader went away: nobody to tell
         return 141
-    except (KeyboardInterrupt, typer.Abort):
-        print("\nerror: interrupted", file=sys.stderr)
-        return 130
+    except Interrupted as error:
+        if output.debug:
+            raise
+        return _interrupted(error)
     except Exception as error:
         if failures.asks_for_help(error):
             print(error, file=sys.stderr)
@@ -95,6 +114,13 @@ def ended(program: typer.Typer) -> int:
         found = failures.as_error(error)
         tell(found)
         return found.exit_code
+
+
+def _interrupted(error: Interrupted) -> int:
+    if sys.stderr.isatty():
+        print(file=sys.stderr)  # behind the ^C of the terminal
+    tell(error)
+    return error.exit_code
 
 
 def tell(error: NcukitError) -> None:

@@ -16,7 +16,7 @@ from ncukit import __version__
 from ncukit.collect import capture, identity, measure, tracing
 from ncukit.collect.directory import PROFILE, RunDirectory, slug
 from ncukit.collect.options import ProfileOptions
-from ncukit.collect.session import Choose, Listener, Session, Silent, Stop
+from ncukit.collect.session import Choose, Listener, Session, Silent, Stop, interrupted
 from ncukit.collect.target import Target
 from ncukit.errors import UsageError
 from ncukit.model.run import OutputFile, Run
@@ -82,6 +82,9 @@ def carry_out(
             record = session.begin("report")
             session.end(record, state="done", files=finish(session.directory, session.run))
         return Carried(session.directory.path, session.run, cause, evidence)
+    except KeyboardInterrupt as stop:
+        interrupted(session, stop, evidence=_evidence(session))
+        raise
     finally:
         session.directory.close()
 
@@ -124,7 +127,6 @@ def prepare(
                 code=CHANGED,
             )
     else:
-        directory = RunDirectory.create(output, run_name(target, driver, env))
         run = Run(
             created=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             version=__version__,
@@ -136,6 +138,7 @@ def prepare(
             git=identity.git_data(target.source, child.variables),
             environment=identity.environment_data(child),
         )
+        directory = RunDirectory.create(output, run_name(target, driver, env))
     heard = listener or Silent()
     return Session(directory, target, options, run, child, env, driver, heard)
 

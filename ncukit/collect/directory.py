@@ -7,8 +7,9 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
-import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -91,18 +92,21 @@ class RunDirectory:
         return cls(path, lock)
 
     def close(self) -> None:
-        """Remove what is unfinished and let others in."""
+        """Remove what is unfinished, also a run of which nothing is recorded yet, and let others in."""
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
+        with suppress(OSError):  # it is not empty
+            self.path.rmdir()
         os.close(self._lock)
 
     @property
     def scratch(self) -> Path:
         """A folder for unfinished files, on the same file system."""
         if self._scratch is None:
-            parent = self.path.absolute().parent
-            self._scratch = Path(tempfile.mkdtemp(dir=parent, prefix=f".{self.path.name}.", suffix=".part"))
+            place = self.path.absolute()
+            self._scratch = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+            self._scratch.mkdir(mode=0o700)
         return self._scratch
 
     def adopt(self, file: Path, name: str) -> OutputFile:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -184,6 +186,15 @@ class Session:
     def file(self, name: str) -> Path:
         """Return the path of a file of the run."""
         return self.directory.path / name
+
+
+def interrupted(session: Session, stop: KeyboardInterrupt, *, evidence: bool) -> None:
+    """Record that the run was broken off, and note on ``stop`` how it goes on."""
+    cause = Failure("interrupted", "interrupted", "interrupted", "go on with --resume")
+    with suppress(OSError):
+        session.update(status="incomplete" if evidence else "failed", error=cause.as_dict())
+    path = shlex.quote(str(session.directory.path))
+    stop.add_note(f"what is done is kept: ncukit profile --resume {path} goes on")
 
 
 def tool_failure(error: ToolError) -> Failure:

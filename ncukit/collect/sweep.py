@@ -10,7 +10,7 @@ from typing import Any
 from ncukit.collect.carry import Carried, prepare
 from ncukit.collect.directory import RECORD, read_record, slug, whole
 from ncukit.collect.options import ProfileOptions
-from ncukit.collect.session import Listener, Session
+from ncukit.collect.session import Listener, Session, interrupted
 from ncukit.collect.target import Target
 from ncukit.errors import ReportError, UsageError
 from ncukit.model.run import Run
@@ -81,16 +81,19 @@ def carry_sweep(
     if len(options.points) > MOST:
         raise UsageError(f"the sweep has {len(options.points):,} points", f"give at most {MOST}")
     session = prepare(target, options, output=output, resume=resume, environ=environ, listener=listener)
+    reached: dict[Path, Reached] = {}
     try:
         session.update(status="running", error=None)
         folder = session.directory.path.absolute()
         names = point_names(options.points)
         points = [Point(params, folder / name) for params, name in zip(options.points, names, strict=True)]
-        reached: dict[Path, Reached] = {}
         for one in carry(points):
             reached[one.point.folder] = one
             session.update(points=tuple(_entry(reached[p.folder]) for p in points if p.folder in reached))
         return _ended(session, [reached[p.folder] for p in points], finish)
+    except KeyboardInterrupt as stop:
+        interrupted(session, stop, evidence=any(one.evidence for one in reached.values()))
+        raise
     finally:
         session.directory.close()
 

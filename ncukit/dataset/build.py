@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,12 @@ def build(
         state.fingerprint = fingerprint()
         for path in todo.gone:
             _remove(home, state.files.pop(path).parts)
-        outcomes = _outcomes(todo.tasks, workers or _cores(), dask)
         try:
-            unchanged = _gather(outcomes, state, home, len(todo.tasks), progress)
+            with closing(_outcomes(todo.tasks, workers or _cores(), dask)) as outcomes:
+                unchanged = _gather(outcomes, state, home, len(todo.tasks), progress)
         finally:
             state.save(home)
-        _sweep(home, state)
+            _sweep(home, state)
         _write_tables(home, state)
     read = len(todo.tasks) - unchanged
     return Built(
@@ -136,7 +137,7 @@ def plan(
     return Plan(tuple(tasks), tuple(unchanged), tuple(sorted(gone)), why)
 
 
-def _outcomes(tasks: Sequence[Task], workers: int, dask: str | None) -> Iterator[Outcome]:
+def _outcomes(tasks: Sequence[Task], workers: int, dask: str | None) -> Generator[Outcome, None, None]:
     """Yield the outcome of every task, from a cluster or from local processes.
 
     On a cluster, and where there are fewer reports than processes, the native reader gets a process of its

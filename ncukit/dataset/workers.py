@@ -10,12 +10,13 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol, TypeVar
 
 from ncukit.errors import NcukitError
+from ncukit.interruption import undisturbed
 
 _HANG = 60
 _BYTES_PER_SECOND = 1 << 18
@@ -45,7 +46,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(work, other), daemon=True)
-        self.process.start()
+        with undisturbed():
+            self.process.start()
         other.close()
         self.task: Any = None
         self.ready = False
@@ -69,7 +71,9 @@ class _Worker:
         return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
-def run(work: Callable[[T], R], tasks: Sequence[T], workers: int, lost: Callable[[T, str], R]) -> Iterator[R]:
+def run(
+    work: Callable[[T], R], tasks: Sequence[T], workers: int, lost: Callable[[T, str], R]
+) -> Generator[R, None, None]:
     """Yield ``work(task)`` of every task, in the order in which they end; the largest begin first.
 
     ``work`` must be importable by name.  ``lost(task, how)`` is the result of a task whose process died.
@@ -143,7 +147,6 @@ def _replaced(
 
 def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:
     """Answer tasks until the other side is gone; what the native library prints goes nowhere."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)

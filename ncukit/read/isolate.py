@@ -21,6 +21,7 @@ from dataclasses import asdict
 from typing import IO
 
 from ncukit.errors import ReaderCrashed
+from ncukit.interruption import undisturbed
 from ncukit.model import Wanted
 from ncukit.read import native
 
@@ -115,14 +116,17 @@ def _fork(path: str) -> _Start:
     request_out, request_in, answer_out, answer_in = *os.pipe(), *os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.close(request_in)
-            os.close(answer_out)
-            serve(path, request_out, answer_in)
-        finally:
-            os._exit(0)
+    with undisturbed():
+        pid = os.fork()
+        if pid == 0:
+            try:
+                for number in (signal.SIGTERM, signal.SIGHUP):
+                    signal.signal(number, signal.SIG_DFL)
+                os.close(request_in)
+                os.close(answer_out)
+                serve(path, request_out, answer_in)
+            finally:
+                os._exit(0)
     os.close(request_out)
     os.close(answer_in)
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
@@ -135,9 +139,10 @@ def _execute(path: str) -> _Start:
     for fd, (_, _, target) in zip((request_out, answer_in), files, strict=True):
         os.set_inheritable(fd, fd == target)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    pid = os.posix_spawn(
-        sys.executable, [sys.executable, "-P", "-c", program, path], environment, file_actions=files
-    )
+    with undisturbed():
+        pid = os.posix_spawn(
+            sys.executable, [sys.executable, "-P", "-c", program, path], environment, file_actions=files
+        )
     os.close(request_out)
     os.close(answer_in)
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)

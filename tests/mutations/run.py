@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,13 +54,16 @@ class Ended:
         return None
 
 
-def run(words: Sequence[str], folder: Path) -> Ended:
-    """Run ``ncukit`` with ``words`` in ``folder``; what was imported before is not imported again."""
+def run(words: Sequence[str], folder: Path, begin: Callable[[], object] = int) -> Ended:
+    """Run ``ncukit`` with ``words`` in ``folder``; what was imported before is not imported again.
+
+    The process leads a session of its own, and calls ``begin`` first.
+    """
     out, err = folder / "stdout", folder / "stderr"
     began, before = time.monotonic(), _resident()
     child = os.fork()
     if child == 0:
-        _child(words, folder, out, err)
+        _child(words, folder, out, err, begin)
     while True:
         found, status, usage = os.wait4(child, os.WNOHANG)
         if found:
@@ -82,7 +85,7 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def _child(words: Sequence[str], folder: Path, out: Path, err: Path) -> None:
+def _child(words: Sequence[str], folder: Path, out: Path, err: Path, begin: Callable[[], object]) -> None:
     code = 70
     try:
         os.setsid()
@@ -94,6 +97,7 @@ def _child(words: Sequence[str], folder: Path, out: Path, err: Path) -> None:
         sys.argv = ["ncukit", *words]
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _fork_workers()
+        begin()
         if words[0] == "experiment-page":
             _experiment_page(words[1])
         else:

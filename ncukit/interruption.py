@@ -1,0 +1,90 @@
+"""Ctrl-C and the signals that ask for the end: a command cleans up, says what it keeps, and ends."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ncukit.errors import Interrupted
+
+PATIENCE = 5.0
+"""Time [s] after a signal in which the next ones change nothing: they would break off the cleaning up."""
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Turn the signals into KeyboardInterrupt meanwhile; one that is ignored here stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    hook = sys.unraisablehook
+    handler = _Handler()
+    try:
+        sys.unraisablehook = handler.unraisable
+        for number, old in before.items():
+            if old in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in before.items():
+            if signal.getsignal(number) is handler:
+                signal.signal(number, old)
+        sys.unraisablehook = hook
+
+
+def finish() -> None:
+    """Ignore the signals from now on: the work is done, and Python is about to end."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Start a process that no Ctrl-C reaches: the terminal sends it to all, and this one is to end the other.
+
+    Ctrl-C stays blocked in what is started meanwhile; here it comes through at the end.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Handler:
+    def __init__(self) -> None:
+        self._last: float | None = None
+
+    def __call__(self, number: int, frame: Any) -> None:
+        if self._last is None or time.monotonic() - self._last > PATIENCE:
+            self._last = time.monotonic()
+            raise KeyboardInterrupt(number)
+
+    def unraisable(self, lost: Any) -> None:
+        """Raise again what a destructor swallowed: once it has returned, for it would swallow this too."""
+        if isinstance(lost.exc_value, KeyboardInterrupt):
+            self._last = None
+            again = threading.Timer(0.01, _thread.interrupt_main, lost.exc_value.args)
+            again.daemon = True
+            again.start()
+        else:
+            sys.__unraisablehook__(lost)
+
+
+def as_error(stop: KeyboardInterrupt) -> Interrupted:
+    """Return ``stop`` as an error; what was noted on it last says what is kept.
+
+    >>> as_error(KeyboardInterrupt(signal.SIGTERM)).message
+    'stopped by SIGTERM'
+    """
+    number = next((number for number in stop.args if isinstance(number, int)), int(signal.SIGINT))
+    message = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
+    return Interrupted(message, next(reversed(getattr(stop, "__notes__", [])), ""), number=number)

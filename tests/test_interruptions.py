@@ -1,0 +1,252 @@
+"""Ctrl-C at every step: exit code 130, one line (two where something is kept), nothing left behind.
+
+More places than these: ``python -m tests.interruptions 200``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import interruptions
+from tests.conftest import CHECKOUT
+from tests.interruptions import WORKS, at_work, left_over, stopped
+from tests.mutations.run import Ended, run
+from tests.mutations.warm import warm
+from tests.runs import WORKLOAD, Lab, gemm, whole, with_driver
+
+PLACES = (0.03, 0.3, 0.6, 0.9)
+STAGES = {"timing": 0, "nsys": 1, "ncu": 2}
+"""Of a run: how often the script ran before."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    warm()
+
+
+@pytest.fixture(scope="module")
+def lengths(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], int]:
+    """Return how many functions a command calls; measured once."""
+    known: dict[str, int] = {}
+
+    def length(name: str) -> int:
+        if name not in known:
+            known[name] = interruptions.length(name, tmp_path_factory.mktemp(name))
+        return known[name]
+
+    return length
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_a_command_that_is_interrupted_leaves_nothing_behind(
+    name: str, lengths: Callable[[str], int], tmp_path: Path
+) -> None:
+    for place in PLACES:
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        assert interruptions.tried(name, place, lengths(name), folder) is None
+
+
+def test_who_presses_ctrl_c_ten_times_gets_the_same(lengths: Callable[[str], int], tmp_path: Path) -> None:
+    assert interruptions.tried("report", 0.7, lengths("report"), tmp_path, often=True) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "code"),
+    [
+        (signal.SIGTERM, "stopped by SIGTERM", 143),
+        (signal.SIGHUP, "stopped by SIGHUP", 129),
+        (signal.SIGINT, "interrupted", 130),
+    ],
+)
+def test_signals_that_ask_for_the_end_are_named(
+    number: signal.Signals, words: str, code: int, tmp_path: Path
+) -> None:
+    interruptions.furnish(tmp_path)
+    page = ("report", "in/a.ncu-rep", "-o", "page.html")
+    ended = run(page, tmp_path, lambda: _after(2000, number))
+    assert (ended.code, ended.err.strip()) == (code, f"error: {words}")
+    assert left_over(tmp_path) == []
+
+
+def _after(calls: int, number: signal.Signals) -> None:
+    """Send ``number`` to this process at its ``calls``-th call of a function."""
+    left = calls
+
+    def count(*_: object) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            sys.setprofile(None)
+            os.kill(os.getpid(), number)
+
+    sys.setprofile(count)
+
+
+def test_an_interruption_is_json_too(tmp_path: Path) -> None:
+    interruptions.furnish(tmp_path)
+    ended = run(("metrics", "in/a.ncu-rep", "--json"), tmp_path, lambda: _after(2000, signal.SIGINT))
+    error = json.loads(ended.out)["error"]
+    assert (error["code"], error["message"], error["exit_code"]) == ("interrupted", "interrupted", 130)
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    """As under nohup, and in the background of a script."""
+    interruptions.furnish(tmp_path)
+
+    def begin() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _after(2000, signal.SIGINT)
+
+    assert run(("show", "in/a.ncu-rep"), tmp_path, begin).code == 0
+
+
+def test_what_a_destructor_swallows_comes_back() -> None:
+    program = """
+import os, signal, sys, time
+from ncukit import interruption
+
+class Closed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+
+with interruption.heard():
+    try:
+        Closed()
+        time.sleep(5)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_while_it_is_loaded_it_ends_without_a_traceback() -> None:
+    program = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["ncukit", "doctor"]
+runpy.run_module("ncukit", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+# ---- a run ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("standins")
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
+    made = Lab(tmp_path, monkeypatch, stands)
+    with_driver(made, stands / "lib")
+    made.script()
+    made.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    return made
+
+
+RUN = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
+
+
+def goes_on(lab: Lab, folder: Path) -> None:
+    """Check that the run in ``folder`` holds whole files alone, says that it was stopped, and can go on."""
+    list(whole(folder))
+    assert at_work(lab.folder) == []
+    assert left_over(lab.folder) == []
+    record = json.loads((folder / "run.json").read_text())
+    assert (record["status"], record["error"]["code"]) in (
+        ("failed", "interrupted"),
+        ("incomplete", "interrupted"),
+    )
+    before = {step["name"] for step in record["steps"] if step["state"] == "done"}
+    bodies = len(lab.bodies()) if (lab.folder / "runs").exists() else 0
+    again = lab("profile", "--resume", str(folder))
+    assert again.code == 0, again.err
+    record = json.loads((folder / "run.json").read_text())
+    assert (record["status"], record["error"]) == ("complete", None)
+    assert len(lab.bodies()) - bodies == len({"timing", "timeline", "counters"} - before)
+    assert left_over(lab.folder) == []
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_run_that_is_interrupted_says_how_it_goes_on(lab: Lab, stage: str) -> None:
+    hold = f"""
+import os, pathlib, time
+if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) == {STAGES[stage] + 1}:
+    pathlib.Path("held").touch()
+    time.sleep(60)
+"""
+    lab.script(WORKLOAD + hold)
+    (lab.folder / "hold").touch()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ncukit", *RUN],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+    )
+    end = time.monotonic() + 60
+    while not (lab.folder / "held").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    for _ in range(3):  # once is enough; more must not break off the cleaning up
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    _, err = process.communicate(timeout=30)
+    (folder,) = lab.runs()
+    said = [line for line in err.splitlines() if not line.startswith("note: ")]
+    assert process.returncode == 130
+    assert said == [
+        "error: interrupted",
+        f"hint: what is done is kept: ncukit profile --resume {folder.relative_to(lab.folder)} goes on",
+    ]
+    (lab.folder / "hold").unlink()
+    goes_on(lab, folder)
+
+
+@pytest.mark.parametrize("place", [0.02, 0.4, 0.97])
+def test_a_run_can_be_interrupted_between_its_steps(lab: Lab, place: float, run_length: int) -> None:
+    ended = stopped((*RUN, "-o", "here"), lab.folder, int(place * run_length))
+    assert ended.code == 130, ended.err
+    assert "Traceback" not in ended.err
+    if (folder := lab.folder / "here").exists():
+        goes_on(lab, folder)
+    else:  # nothing was recorded yet: nothing is kept, and nothing is said to be
+        assert (left_over(lab.folder), "hint" in ended.err) == ([], False)
+
+
+@pytest.fixture(scope="module")
+def run_length(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> int:
+    """How many functions a run calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        made = Lab(tmp_path_factory.mktemp("length"), patch, stands)
+        with_driver(made, stands / "lib")
+        made.script()
+        made.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
+        ended: Ended = stopped((*RUN, "-o", "here"), made.folder, interruptions.NEVER)
+        assert ended.code == 0, ended.err
+        return interruptions.calls(made.folder)
