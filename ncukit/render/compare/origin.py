@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from ncukit import __version__
 from ncukit.model.comparison import Comparison, Side
 from ncukit.render.line import Line, code, line
-from ncukit.render.view.provenance import base_names
+from ncukit.render.view.provenance import base_names, this_page
 from ncukit.render.words import plural
 
 KINDS = {"repeats": "repeats", "run": "a run", "baseline": "a baseline", "kernels": "launches"}
@@ -28,9 +27,7 @@ def provenance(comparison: Comparison, *, generated: str, command: str) -> list[
         if kind:
             rows.append(("", line(f"{side.label} is {kind}; {plural(side.launches, 'launch')}.")))
         rows.append(("Made with", line(_made(side))))
-    made = [code(base_names(command)), f", {generated}"] if command else [generated]
-    rows.append(("This page", line(*made, f", ncukit {__version__}")))
-    return [{"name": name, "text": text} for name, text in rows]
+    return [*({"name": name, "text": text} for name, text in rows), this_page(command, generated)]
 
 
 def _made(side: Side) -> str:

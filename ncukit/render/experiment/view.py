@@ -11,7 +11,7 @@ from ncukit.diagnose.experiment.conclusion import HUGE, percent, rounded, sayabl
 from ncukit.model.experiment import SIDES, Effect, ExperimentRecord, Goal, Observed
 from ncukit.render import numbers
 from ncukit.render.line import Line, bold, code, line
-from ncukit.render.view.provenance import base_names
+from ncukit.render.view.provenance import base_names, this_page
 from ncukit.render.words import cleaned, plural, shorten
 
 CODES = {
@@ -58,7 +58,6 @@ def page_view(record: ExperimentRecord, *, generated: str, command: str = "") ->
     heading = f"{PurePath(control.baseline).name} → {PurePath(control.variant).name}"
     if control.kind == "parameter":
         heading = f"{control.name}: {control.baseline} → {control.variant}"
-    made = [code(base_names(command)), f", {generated}"] if command else [generated]
     view: dict[str, Any] = {
         "kind": "experiment",
         "title": f"{heading}, ncukit experiment",
@@ -88,7 +87,7 @@ def page_view(record: ExperimentRecord, *, generated: str, command: str = "") ->
         "warnings": [],
         "provenance": [
             {"name": "Experiment", "text": line(f"{record.created}, ncukit {record.version}.")},
-            {"name": "This page", "text": line(*made)},
+            this_page(command, generated),
         ],
         "footer": FOOTER,
         "figures": {},

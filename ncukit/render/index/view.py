@@ -8,7 +8,6 @@ from pathlib import Path, PurePath
 from statistics import median
 from typing import Any
 
-from ncukit import __version__
 from ncukit.model.survey import Survey
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, Tips, plain, text
@@ -16,7 +15,7 @@ from ncukit.render.index.history import histories, moment, revision
 from ncukit.render.index.roofs import rooflines
 from ncukit.render.index.row import Row, link, rows_of
 from ncukit.render.line import Line, code, line, small
-from ncukit.render.view.provenance import base_names
+from ncukit.render.view.provenance import this_page
 from ncukit.render.view.roofs import leading
 from ncukit.render.words import cleaned, limited_by, listed, plural, shorten
 
@@ -209,6 +208,4 @@ def _provenance(survey: Survey, generated: str, command: str) -> list[dict[str, 
     ]  # fmt: skip
     if survey.datasets:
         rows.append(("Datasets", line(listed(list(survey.datasets)))))
-    made = line(code(base_names(command)), f", {generated}") if command else line(generated)
-    rows.append(("This page", line(*made, f", ncukit {__version__}")))
-    return [{"name": name, "text": words} for name, words in rows]
+    return [*({"name": name, "text": words} for name, words in rows), this_page(command, generated)]

@@ -6,15 +6,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ncukit import __version__
 from ncukit.model import Roof
 from ncukit.model.work import SUSPECTS, Estimate
 from ncukit.render import numbers
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
 from ncukit.render.html import write_page
-from ncukit.render.line import code, line
+from ncukit.render.line import line
 from ncukit.render.model.shown import Shown, data_sheets, origin, peaks, precision, ratio_rows, side
 from ncukit.render.view.ceilings import measured_ceiling, rate_unit, roof_name
+from ncukit.render.view.provenance import this_page
 from ncukit.render.words import PRECISIONS, cleaned, shorten
 from ncukit.roofline import attainable
 
@@ -39,7 +39,6 @@ def page_view(shown: Shown, *, generated: str, command: str = "") -> dict[str, A
     """Return the view of an estimate's page."""
     estimate, model = shown.estimate, shown.estimate.model
     figure = _figure(estimate, shown.measured)
-    made: list[Any] = [code(command), ", "] if command else []
     view: dict[str, Any] = {
         "kind": "model",
         "title": f"{model.name}: analytic bound, ncukit",
@@ -58,7 +57,7 @@ def page_view(shown: Shown, *, generated: str, command: str = "") -> dict[str, A
         "launch": _launch(shown),
         "notes": [line(text) for text in model.notes],
         "assumptions": [line(text) for text in model.assumptions],
-        "provenance": [{"name": "This page", "text": line(*made, f"{generated} by ncukit {__version__}.")}],
+        "provenance": [this_page(command, generated)],
         "footer": FOOTER,
         "figures": {FIGURE: figure} if figure else {},
         "tips": {"names": [], "words": [""], "cat": {}, "k": {}},

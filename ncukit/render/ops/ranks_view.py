@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from ncukit import __version__
 from ncukit.model.ranks import Collective, LateRank, Ranks, RankTime
 from ncukit.render import numbers
 from ncukit.render.cells import plain
-from ncukit.render.line import Line, bold, code, line
+from ncukit.render.line import Line, bold, line
+from ncukit.render.timeline.ending import ended
 from ncukit.render.timeline.figures import Figures
-from ncukit.render.view.provenance import base_names
-from ncukit.render.words import cleaned, listed, plural, shorten
+from ncukit.render.view.provenance import this_page
+from ncukit.render.words import listed, plural, shorten
 
 WORST = 20
 """Collectives that are shown, those that made the others wait longest."""
@@ -71,17 +71,9 @@ def page_view(ranks: Ranks, *, generated: str = "", command: str = "") -> dict[s
         "missing": [line(text) for text in ranks.missing],
         "notes": [line(text) for text in ranks.notes],
         "provenance": _provenance(ranks, generated, command),
-        "synthetic": [],
-        "warnings": [],
         "footer": NOT_A_BENCHMARK,
-        "figures": {},
     }
-    view["contents"] = [
-        {"to": id, "text": text} for id, text, key in CONTENTS if key is None or view.get(key)
-    ]
-    view["tips"] = figures.tips.as_dict()
-    result: dict[str, Any] = cleaned(view)
-    return result
+    return ended(view, CONTENTS, figures)
 
 
 CONTENTS: tuple[tuple[str, str, str | None], ...] = (
@@ -189,6 +181,4 @@ def _provenance(ranks: Ranks, generated: str, command: str) -> list[dict[str, An
         ("Reference", line(f"clock of rank {ranks.reference}")),
         ("Times", line(NOT_A_BENCHMARK)),
     ]
-    made: list[Any] = [code(base_names(command)), ", "] if command else []
-    rows.append(("This page", line(*made, f"{generated} by ncukit {__version__}.")))
-    return [{"name": name, "text": text} for name, text in rows]
+    return [*({"name": name, "text": text} for name, text in rows), this_page(command, generated)]

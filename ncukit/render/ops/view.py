@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ncukit import __version__
 from ncukit.model.ops import DeviceMemory, Operator, Ops
 from ncukit.render import numbers
 from ncukit.render.cells import Cell, plain
 from ncukit.render.line import Line, code, line
 from ncukit.render.ops.busy import utilisation
 from ncukit.render.ops.hosts import host
+from ncukit.render.timeline.ending import ended
 from ncukit.render.timeline.figures import Figures
-from ncukit.render.view.provenance import base_names
-from ncukit.render.words import cleaned, plural, shorten
+from ncukit.render.view.provenance import this_page
+from ncukit.render.words import plural, shorten
 
 TOP = 20
 """Operators that are shown unless the user says otherwise."""
@@ -70,17 +70,9 @@ def page_view(
         "checks": [line(text) for text in ops.checks],
         "notes": [line(note) for note in ops.notes],
         "provenance": _provenance(ops, kept, sha256, generated, command),
-        "synthetic": [],
-        "warnings": [],
         "footer": NOT_A_BENCHMARK,
-        "figures": {},
     }
-    view["contents"] = [
-        {"to": id, "text": text} for id, text, key in CONTENTS if key is None or view.get(key)
-    ]
-    view["tips"] = figures.tips.as_dict()
-    result: dict[str, Any] = cleaned(view)
-    return result
+    return ended(view, CONTENTS, figures)
 
 
 CONTENTS: tuple[tuple[str, str, str | None], ...] = (
@@ -284,6 +276,4 @@ def _provenance(ops: Ops, kept: str, sha256: str, generated: str, command: str) 
         ("Times", line(NOT_A_BENCHMARK)),
         *(("Reading", line(note)) for note in ops.notes),
     ]
-    made: list[Any] = [code(base_names(command)), ", "] if command else []
-    rows.append(("This page", line(*made, f"{generated} by ncukit {__version__}.")))
-    return [{"name": name, "text": text} for name, text in rows]
+    return [*({"name": name, "text": text} for name, text in rows), this_page(command, generated)]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ncukit import __version__
 from ncukit.collect.directory import METRICS, PAGE, PROFILE, RunDirectory
 from ncukit.errors import ReportEmpty
 from ncukit.model.run import OutputFile, Run
@@ -15,14 +14,14 @@ from ncukit.render.advice import of_run
 from ncukit.render.cells import Tips
 from ncukit.render.html import Plotly, page, write_page
 from ncukit.render.json import kernel_text, report_text
-from ncukit.render.line import code, line
+from ncukit.render.line import line
 from ncukit.render.model.json import bound_data, ratios_data
 from ncukit.render.run.load import RunPage, load
 from ncukit.render.run.parts import clean_time, provenance_rows, run_section
 from ncukit.render.timeline.view import page_view as timeline_view
 from ncukit.render.view import FOOTER, page_view
 from ncukit.render.view.advice import advice_view
-from ncukit.render.view.provenance import base_names
+from ncukit.render.view.provenance import this_page
 from ncukit.render.words import cleaned
 
 
@@ -128,10 +127,9 @@ def _timed(loaded: RunPage, generated: str, command: str) -> dict[str, Any]:
     """Return the page of a run that has only a time."""
     tips, run = Tips(), loaded.run
     name = str(run.target.get("name"))
-    made: list[Any] = [code(base_names(command)), ", "] if command else []
     rows = [
         {"name": "Profiled with", "text": line("")},
-        {"name": "This page", "text": line(*made, f"{generated} by ncukit {__version__}.")},
+        this_page(command, generated),
     ]
     view: dict[str, Any] = {
         "kind": "timed",

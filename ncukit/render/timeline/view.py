@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ncukit import __version__
 from ncukit.model.timeline import LaunchChoice, Timeline
 from ncukit.model.trace import TraceFile
 from ncukit.render.advice import of_trace
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.timeline import tables
+from ncukit.render.timeline.ending import ended
 from ncukit.render.timeline.figures import Figures
 from ncukit.render.timeline.tables import SHOWN, SYNTHETIC, gpu_name, main_of
 from ncukit.render.timeline.verdict import choice_view, verdict
 from ncukit.render.view.advice import advice_view
-from ncukit.render.view.provenance import base_names
-from ncukit.render.words import cleaned, plural
+from ncukit.render.view.provenance import this_page
+from ncukit.render.words import plural
 
 NOT_A_BENCHMARK = (
     "Times are from a run under {}, which slows every CUDA call: trust shares, not milliseconds."
@@ -47,17 +47,10 @@ def page_view(
         "strip": strip,
         "provenance": _provenance(timeline, sha256, generated, command),
         "synthetic": line(SYNTHETIC, timeline.file.synthetic) if timeline.file.synthetic else [],
-        "warnings": [],
         "footer": NOT_A_BENCHMARK.format(recorder(timeline.file)),
         "advice": advice_view(of_trace(timeline, choice)),
-        "figures": {},
     }
-    view["contents"] = [
-        {"to": id, "text": text} for id, text, key in CONTENTS if key is None or view.get(key)
-    ]
-    view["tips"] = figures.tips.as_dict()
-    result: dict[str, Any] = cleaned(view)
-    return result
+    return ended(view, CONTENTS, figures)
 
 
 CONTENTS: tuple[tuple[str, str, str | None], ...] = (
@@ -148,6 +141,4 @@ def _provenance(timeline: Timeline, sha256: str, generated: str, command: str) -
         ("Times", line(NOT_A_BENCHMARK.format(recorder(file)))),
         *(("Reading", line(note)) for note in timeline.notes),
     ]
-    made: list[Any] = [code(base_names(command)), ", "] if command else []
-    rows.append(("This page", line(*made, f"{generated} by ncukit {__version__}.")))
-    return [{"name": name, "text": text} for name, text in rows]
+    return [*({"name": name, "text": text} for name, text in rows), this_page(command, generated)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
+from ncukit import __version__
 from ncukit.catalog import load
 from ncukit.model import Kernel, ReportFile
 from ncukit.render.cells import Cells, state
@@ -35,9 +36,17 @@ def provenance(
         rows.append(("NVTX ranges", line(", ".join(shorten(name) for name in ranges[:20]))))
     for warning in file.warnings:
         rows.append(("Reading", line(warning)))
-    page = line(code(base_names(command)), f", {generated}") if command else line(generated)
-    rows.append(("This page", page))
-    return [{"name": name, "text": text} for name, text in rows]
+    return [*({"name": name, "text": text} for name, text in rows), this_page(command, generated)]
+
+
+def this_page(command: str, generated: str) -> dict[str, Any]:
+    """Return the last row of every list: what made the page, and when.
+
+    >>> this_page("", "2026-01-01")["text"][0]["text"].startswith("2026-01-01 by ncukit ")
+    True
+    """
+    by: list[Any] = [code(base_names(command)), ", "] if command else []
+    return {"name": "This page", "text": line(*by, f"{generated} by ncukit {__version__}.")}
 
 
 def base_names(command: str) -> str:
