@@ -80,6 +80,11 @@ def normalise(raw: RawKernel, file: str = "", *, signals: bool = True) -> Kernel
     return Kernel(file, raw, metrics, others, breakdowns, failed)
 
 
+NO_OPCODE = "no opcode was counted, though every kernel executes some"
+"""An opcode counter that lists nothing and adds up to 0 did not count: seen beside 43 million instructions and
+a busy FMA pipe (CC 12.1, ncu 2026.1).  Its FLOPs are unknown; 0 would say that there are none."""
+
+
 class _Launch:
     """One launch while its metrics are computed (an `expression.Launch`)."""
 
@@ -96,7 +101,7 @@ class _Launch:
             elif value == 0 and ".peak_sustained" in name:
                 bad.append((name, "failed pass, its peak reads 0"))
             elif value == 0 and name.endswith(PER_OPCODE) and name not in self.instances:
-                bad.append((name, "no opcode was counted"))
+                bad.append((name, NO_OPCODE))
             else:
                 self.raw[name] = value
         parts = [self.raw.get(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")]
