@@ -82,7 +82,7 @@ def normalise(raw: RawKernel, file: str = "", *, signals: bool = True) -> Kernel
 
 NO_OPCODE = "no opcode was counted, though every kernel executes some"
 """An opcode counter that lists nothing and adds up to 0 did not count: it was seen beside 43 million warp
-instructions and a busy FMA pipe (CC 12.1, ncu 2026.1).  FLOPs are then unknown; 0 would say there are none."""
+instructions and a busy FMA pipe (CC 12.1, ncu 2026.1).  FLOPs are then unknown; 0 would say it did none."""
 
 
 class _Launch:
