@@ -197,6 +197,18 @@ def test_two_maxima_alone_never_name_a_unit(values: dict[str, Any], cls: str, li
     assert (verdict.cls, verdict.limiter) == (cls, limiter)
 
 
+@pytest.mark.parametrize(
+    ("blocks", "found"),
+    [(1.0, ("latency-bound", "small-grid")), (2.0, ("undetermined", None))],
+    ids=["one runs on one SM", "two may be as many as there are SMs"],
+)
+def test_one_block_is_too_few_for_any_number_of_sms(blocks: float, found: tuple[str, str | None]):
+    verdict = diagnose(launch(grid_size=blocks, block_size=64.0)).verdict
+    assert (verdict.cls, verdict.limiter) == found
+    told = verdict.claim == "The grid is one block: it runs on one SM, and the others stay empty."
+    assert told is (blocks == 1)
+
+
 def test_a_maximum_is_named_by_its_leading_member():
     """Note of case C47: 88 % of compute throughput may be the load/store pipe, not arithmetic."""
     verdict = diagnose(

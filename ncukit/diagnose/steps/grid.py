@@ -41,6 +41,8 @@ def small(f: Facts) -> Call | None:
         return None
     if f.below("blocks_per_sm", COVERED):
         return latency("small-grid")
+    if f.number("usable_sm_count") is None and f.below("grid_size", 2):
+        return latency("small-grid", "one")  # no GPU that ncu profiles has a single SM
     warps = f.number("warps_per_scheduler")
     if warps is None:
         warps = f.number("launched_warps_per_scheduler")
