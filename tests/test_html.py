@@ -9,7 +9,6 @@ import re
 import stat
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 
 from ncukit.errors import UsageError
@@ -363,7 +363,7 @@ def test_a_cache_that_takes_nothing_does_not_stop_a_page(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
+    monkeypatch.setattr(jinja2.FileSystemBytecodeCache, "dump_bytecode", full)
     assert "<html" in rendered(transpose())
     assert not list(compiled.iterdir())
 

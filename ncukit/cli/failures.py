@@ -10,7 +10,7 @@ import typer
 from ncukit.errors import NcukitError, UsageError
 
 WrongUsage: Any = typer.BadParameter.__mro__[1]
-"""click's UsageError: some releases of typer bundle click, some import it."""
+"""click's UsageError, which typer bundles without a public name."""
 
 _HINTS = {
     errno.ENOSPC: "free some space there, or choose another place with -o",
