@@ -20,7 +20,8 @@ def print_report(file: str, launches: Iterable[str], region: Mapping[str, Any] |
     It is printed when the last launch was read: a file that breaks in the middle prints its error alone.
     """
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as buffer:
-        buffer.writelines(report_text(file, launches, region))
+        for piece in report_text(file, launches, region):
+            buffer.write(piece)  # writelines would look at the size when all is in memory
         buffer.write("\n")
         buffer.seek(0)
         shutil.copyfileobj(buffer, sys.stdout)

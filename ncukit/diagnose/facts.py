@@ -49,6 +49,20 @@ class Facts:
         return value is not None and value < limit
 
     @functools.cached_property
+    def usable(self) -> frozenset[str]:
+        """Metrics and signals that a rule may use: numbers that are reliable; of the metrics, texts too."""
+        metrics, signals = self.kernel.metrics, self.kernel.signals
+        known = [(id, value) for id, value in metrics.items() if value.value is not None]
+        known += [
+            (id, value) for id, value in signals.items() if value.value is not None and id not in metrics
+        ]
+        return frozenset(
+            id
+            for id, value in known
+            if value.number is not None or (isinstance(value.value, str) and id in metrics)
+        )
+
+    @functools.cached_property
     def source(self) -> SourceView | None:
         """What every instruction and line cost; None where nothing was counted by instruction."""
         return source_view(self.kernel)

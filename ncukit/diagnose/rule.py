@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from ncukit.catalog.expression import OPCODES_FULL
@@ -161,22 +162,22 @@ class Rule:
     needs: tuple[Need, ...]
     function: Function
 
-    def missing(self, facts: Facts) -> str | None:
+    def missing(self, facts: Facts) -> Skipped | None:
         """Return why the rule cannot be applied, or None."""
         for need in self.needs:
             ids = (need,) if isinstance(need, str) else need
             if ids[0] in SPECIAL:
                 there, reason = SPECIAL[ids[0]]
                 if not there(facts):
-                    return f"needs {ids[0][1:]}: {reason}"
-            elif all(facts.number(id) is None and not _has_text(facts, id) for id in ids):
-                return f"needs {' or '.join(ids)}: {_why(facts, ids[0])}"
+                    return _skipped(self.id, self.family, (ids[0][1:],), reason)
+            elif facts.usable.isdisjoint(ids):
+                return _skipped(self.id, self.family, ids, _why(facts, ids[0]))
         return None
 
     def apply(self, facts: Facts) -> Finding | Skipped | None:
         """Return the finding, or why the rule was skipped, or None where there is nothing to find."""
-        if reason := self.missing(facts):
-            return Skipped(self.id, self.family, reason)
+        if (skipped := self.missing(facts)) is not None:
+            return skipped
         view = View(facts)
         found = self.function(view)
         if found is None:
@@ -240,9 +241,10 @@ def _order(finding: Finding) -> tuple[float, int, float]:
     return (-gain if finding.gain_kind == "global" else 0.0, rank, -gain)
 
 
-def _has_text(facts: Facts, id: str) -> bool:
-    value = facts.kernel.metrics.get(id)
-    return value is not None and isinstance(value.value, str)
+@lru_cache(maxsize=4096)
+def _skipped(rule: str, family: str, needs: tuple[str, ...], why: str) -> Skipped:
+    """Return that a rule was skipped: one object for all launches of which it is true."""
+    return Skipped(rule, family, f"needs {' or '.join(needs)}: {why}")
 
 
 def _why(facts: Facts, id: str) -> str:

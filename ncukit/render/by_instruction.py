@@ -64,7 +64,8 @@ def runs(values: Iterable[Any]) -> list[Any]:
     found: list[Any] = []
     for value in values:
         # 1 and True, 0 and -0.0 are equal but not the same
-        if found and found[-2] == value and repr(found[-2]) == repr(value):
+        last = found[-2] if found else None
+        if found and (last is value or (last == value and repr(last) == repr(value))):
             found[-1] += 1
         else:
             found += [value, 1]

@@ -39,6 +39,15 @@ def page_data(
     def word(value: Any) -> int:
         return words.setdefault(json.dumps(value, ensure_ascii=False), len(words))
 
+    evidence: dict[tuple[Any, ...], int] = {}
+
+    def about(value: Value) -> int:
+        """Write what hardly differs between launches as JSON once."""
+        key = (value.quality, value.sources, value.reason)
+        if (found := evidence.get(key)) is None:
+            found = evidence[key] = word([value.quality, list(value.sources), value.reason])
+        return found
+
     kernels = [d.kernel for d in diagnoses]
     ids = [id for id in dict.fromkeys(id for k in kernels for id in k.metrics) if only is None or id in only]
     missing = Value("", None, "", reason="not collected")
@@ -53,7 +62,7 @@ def page_data(
                 id,
                 next((v.unit for v in values if v.unit), ""),
                 runs(_number(v.value) for v in values),
-                runs(word([v.quality, list(v.sources), v.reason]) for v in values),
+                runs(map(about, values)),
             ]
             for id, values in columns
         ],

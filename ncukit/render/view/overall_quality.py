@@ -20,18 +20,19 @@ def quality(launches: Sequence[Launch], file: ReportFile, lacks: Sequence[str] =
 
     ``lacks`` is what is missing beside the counters.
     """
+    lacking = _lacking(launches)
     facts = [
         _length(launches),
         _caches(file.made),
         _clocks(launches, file.made),
-        _collected(launches),
+        _collected(lacking),
         _passes(launches),
         _values(launches),
         _which(launches, file),
     ]
     cautions = [f for f in facts if f["status"] in ("warn", "bad")]
     facts = cautions + [f for f in facts if f not in cautions]
-    without = [*lacks, *_lacking(launches)]
+    without = [*lacks, *lacking]
     rest = f" Missing: {listed(without)}." if without else ""
     good = sum(not launch.cells.kernel.failed for launch in launches)
     return {
@@ -81,8 +82,7 @@ def _clocks(launches: Sequence[Launch], how: Recorded) -> dict[str, Any]:
     return fact("Clocks", *(("warn", "varying") if spread > 0.05 else ("ok", "steady")), line(words))
 
 
-def _collected(launches: Sequence[Launch]) -> dict[str, Any]:
-    lacks = _lacking(launches)
+def _collected(lacks: Sequence[str]) -> dict[str, Any]:
     if not lacks:
         return fact(
             "Collected",

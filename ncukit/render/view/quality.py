@@ -37,7 +37,7 @@ GROUPS = (
     ("inst_mix_integer_pct", "instruction mix"),
 )
 """One metric that shows whether a group of counters was collected, and what the group is called."""
-
+_NAMES = dict(GROUPS)
 
 KNOWN_BY = {"warps_issued_per_scheduler": "issue_busy_pct"}
 """Counters of other sections that say the same."""
@@ -67,7 +67,7 @@ def quality(cells: Cells, file: ReportFile, lacks: Sequence[str] = LACKS) -> dic
 def missing(cells: Cells) -> list[str]:
     """Return the groups of counters that this launch lacks and this GPU could give."""
     ids = (id for id, _ in GROUPS if state(cells.value(id)) == "missing")
-    return [dict(GROUPS)[id] for id in ids if cells.number(KNOWN_BY.get(id, id)) is None]
+    return [_NAMES[id] for id in ids if cells.number(KNOWN_BY.get(id, id)) is None]
 
 
 def fact(name: str, status: str, word: str, text: Line) -> dict[str, Any]:
