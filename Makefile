@@ -1,6 +1,7 @@
 # make demo    the main job on a bundled sample: no GPU, no Nsight tools needed
 # make test    all tests; those that need what this machine lacks are skipped and say why
 # make check   lint (with the security rules), format, types; known vulnerabilities where pip-audit can be asked
+# make compatibility  the wheel with every Python, the lowest and the newest dependencies, pip, pipx and uvx; an hour
 # make bench   run times, memory and pages beside the tools that do the same, into benchmarks/RESULTS.md
 # make docs    write the generated documents and the screenshots anew
 # make docs-site   the site of the documents, in build/site
@@ -11,7 +12,7 @@ BIN := .venv/bin
 PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python
 MODERN := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: demo test check bench docs docs-site clean
+.PHONY: demo test check compatibility bench docs docs-site clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.installed
@@ -29,6 +30,9 @@ check: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/audit.py
+
+compatibility: .venv/.installed-dev
+	$(BIN)/python -m scripts.compatibility --record
 
 bench: .venv/.installed-dev
 	$(BIN)/python -m benchmarks
