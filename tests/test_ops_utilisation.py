@@ -10,8 +10,12 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ncukit.diagnose.ops import analyse
+from ncukit.diagnose.ops.utilisation import sampled
+from ncukit.diagnose.timeline.intervals import union
 from ncukit.model.ops import Ops
 from ncukit.read.torch_trace import read_torch
 from ncukit.render.ops.json import ops_data
@@ -33,6 +37,16 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "pynvml", made)
     monkeypatch.setattr(utilisation, "EVERY", 0.001)
     return made
+
+
+@given(st.lists(st.tuples(st.integers(-50, 250), st.integers(1, 60)), max_size=8), st.integers(1, 70))
+def test_the_least_and_the_most_busy_window_are_those_of_all_windows(
+    work: list[tuple[int, int]], window: int
+) -> None:
+    busy = union([begin for begin, _ in work], [begin + length for begin, length in work])
+    inside = [any(begin <= t < begin + length for begin, length in work) for t in range(200)]
+    shares = [100 * sum(inside[at : at + window]) / window for at in range(0, 201 - window, window)]
+    assert sampled(busy, 0, 200, window) == (min(shares), max(shares))
 
 
 def test_nvml_is_asked_while_the_region_runs_and_no_longer(nvml: ModuleType) -> None:

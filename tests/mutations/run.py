@@ -60,7 +60,7 @@ def run(words: Sequence[str], folder: Path, begin: Callable[[], object] = int) -
     The process leads a session of its own, and calls ``begin`` first.
     """
     out, err = folder / "stdout", folder / "stderr"
-    began, before = time.monotonic(), _resident()
+    began = time.monotonic()
     child = os.fork()
     if child == 0:
         _child(words, folder, out, err, begin)
@@ -76,7 +76,9 @@ def run(words: Sequence[str], folder: Path, begin: Callable[[], object] = int) -
     killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     said = (path.read_text(encoding="utf-8", errors="replace") for path in (out, err))
-    grown = max(usage.ru_maxrss * 1024 - before, 0)  # a fork begins with the pages of its parent
+    before = folder / "resident"
+    grown = usage.ru_maxrss * 1024 - (int(before.read_text()) if before.exists() else 0)
+    before.unlink(missing_ok=True)
     return Ended(code, killed, time.monotonic() - began, grown, *said)
 
 
@@ -98,6 +100,9 @@ def _child(words: Sequence[str], folder: Path, out: Path, err: Path, begin: Call
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _fork_workers()
         begin()
+        # A fork begins with pages of its parent: they, and their highest number, do not count.
+        Path("/proc/self/clear_refs").write_text("5")
+        (folder / "resident").write_text(str(_resident()))
         if words[0] == "experiment-page":
             _experiment_page(words[1])
         else:
