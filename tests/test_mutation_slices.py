@@ -59,6 +59,7 @@ def test_the_same_seed_does_the_same_damage() -> None:
         (Ended(0, None, 0.1, 1, "", ""), "success without a result"),
         (Ended(1, None, 0.1, 1, "", "Traceback (most recent call last)"), "Traceback"),
         (Ended(1, None, 0.1, 1, "", "error: internal error: KeyError\nhint: x"), "internal error"),
+        (Ended(1, None, 0.1, 1, "", "error: there is not enough memory\nhint: x"), "not enough memory"),
         (Ended(4, None, 0.1, 1, "", "error: damaged\n"), "an error without a hint"),
         (Ended(4, None, 0.1, 1, "", ""), "failure without a word"),
         (Ended(None, 9, 30.1, 1, "", ""), "hangs: 30 s"),

@@ -42,7 +42,7 @@ class Ended:
             return f"exit code {self.code}"
         if self.memory > MEMORY:
             return f"memory {self.memory / 1e9:.1f} GB"
-        for words in ("Traceback", "internal error"):
+        for words in ("Traceback", "internal error", "not enough memory"):
             if words in self.err or words in self.out:
                 return words
         if self.code == 0 and not self.out.strip():
