@@ -51,6 +51,14 @@ def test_time_slots_and_causes_come_out_by_hand() -> None:
     assert memory.states[0][1] == pytest.approx(60.0)
 
 
+def test_issue_slots_are_one_number_on_the_whole_page() -> None:
+    """Another counter has the cycles in which a scheduler has a warp below it, and reads a little more."""
+    found = account(signals={"issue_busy_pct": 23.5})
+    assert found.issued is not None
+    assert found.issued.value == 23.5
+    assert sum(part.slots or 0.0 for part in found.parts) == pytest.approx(100 - 23.5)
+
+
 def test_a_cause_names_the_units_behind_it_the_fullest_first() -> None:
     memory = account().parts[0]
     assert [(unit.unit, unit.percent, unit.full) for unit in memory.ceilings] == [

@@ -64,6 +64,23 @@ def judge(**values: Any) -> Verdict:
     return diagnose(launch(**{**FULL_GPU, **values})).verdict
 
 
+def test_a_sum_of_stall_states_names_its_parts():
+    waits = stalls(global_memory_dependency=7.6, drain=0.5)
+    verdict = judge(dram_throughput_pct=91.0, memory_throughput_pct=91.0, **waits)
+    said = {row.text: row.value for row in verdict.evidence}
+    text = (
+        "of warp latency is waiting that this unit causes: long_scoreboard 76.0\u202f% and drain 5.0\u202f%"
+    )
+    assert said[text] == pytest.approx(81.0)
+
+
+def test_one_stall_state_is_the_one_that_the_unit_causes():
+    waits = stalls(global_memory_dependency=7.6)
+    verdict = judge(dram_throughput_pct=91.0, memory_throughput_pct=91.0, **waits)
+    said = {row.text: row.value for row in verdict.evidence}
+    assert said["of warp latency is long_scoreboard, the state that this unit causes"] == pytest.approx(76.0)
+
+
 # ------------------------------------------------------------------- class and limiter
 
 CALLS: list[tuple[str, str | None, dict[str, Any]]] = [

@@ -16,6 +16,7 @@ from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, RuleResult, Va
 from ncukit.render import commands, words
 from ncukit.render.cells import Cells, Tips, state, text
 from ncukit.render.view import page_view
+from ncukit.render.view.families import families
 from ncukit.render.view.opinion import ABOUT, against, opinion, readable
 from ncukit.render.view.rows import FAMILIES, GLANCE, GLANCE_PIPES
 from ncukit.render.view.stalls import NAMES, stalls
@@ -255,6 +256,23 @@ def test_an_unreliable_value_keeps_its_number_without_a_bar() -> None:
         "unreliable",
         None,
     )
+
+
+def foot_of(family: int, **values: Any) -> str:
+    found = families(Cells(kernel(**values), Tips()), ())
+    return spoken(found[family]["foot"])
+
+
+@pytest.mark.parametrize(("slots", "told"), [(26.6, True), (28.1, False)])
+def test_two_counters_of_the_issue_rate_are_told_apart_where_they_differ(slots: float, told: bool) -> None:
+    foot = foot_of(2, warps_issued_per_scheduler=0.282, issue_slot_utilization_pct=slots)
+    assert ("issue slots, 26.6 %, count the cycles in which the SM has one" in foot) is told
+
+
+@pytest.mark.parametrize(("bandwidth", "told"), [(2.83e12, True), (3.22e12, False)])
+def test_the_busiest_part_of_dram_is_told_from_its_bytes(bandwidth: float, told: bool) -> None:
+    foot = foot_of(0, dram_throughput_pct=32.6, dram_bandwidth=bandwidth, peak_dram_bandwidth=1e13)
+    assert ("DRAM is its busiest part; the bytes alone are 28.3 % of its peak bandwidth" in foot) is told
 
 
 def test_the_foot_says_which_unit_the_busiest_memory_is() -> None:

@@ -50,11 +50,13 @@ def _idle(kernel: Kernel) -> Value | None:
 
 
 def _issued(kernel: Kernel) -> Value | None:
+    busy = kernel.signals.get("issue_busy_pct")  # of the cycles in which the SM works, as on the glance
+    if busy is not None and busy.number is not None:
+        return busy
     rate = kernel.metrics.get("warps_issued_per_scheduler")
-    if rate is not None and rate.number is not None:
-        return replace(rate, id="issued_pct", value=100 * rate.number, unit="%", quality="derived")
-    busy = kernel.signals.get("issue_busy_pct")
-    return busy if busy is not None and busy.number is not None else None
+    if rate is None or rate.number is None:
+        return None
+    return replace(rate, id="issued_pct", value=100 * rate.number, unit="%", quality="derived")
 
 
 def _parts(facts: Facts, waits: Waits, issued: float | None) -> tuple[Part, ...]:

@@ -27,6 +27,9 @@ FULL_TIME = 95.0
 FAR = 8.0
 """Distance of the runner-up from which it is no bound: something unmeasured limits before."""
 
+LISTED = 0.5
+"""[%] of warp latency from which a state is named among those that make up a sum."""
+
 _SENTENCE = re.compile(r"(?<=[.;])\s+")
 _PLACE = re.compile(r"\{([\w-]+)\}")
 
@@ -206,7 +209,12 @@ def _wait(w: Wording) -> str | None:
     waits = w.facts.waits
     if waits is None or w.share is None or not w.share.unit.waits:
         return None
-    return states()[max(w.share.unit.waits, key=lambda s: waits.of(s))][1]
+    held = sorted(((waits.of(s), states()[s][1]) for s in w.share.unit.waits), reverse=True)
+    shown = [(share, raw) for share, raw in held if share >= LISTED] or held[:1]
+    if len(shown) == 1:
+        return f"{shown[0][1]}, the state that this unit causes"
+    named = [f"{raw} {short(share, '%')}" for share, raw in shown[:3]]
+    return f"waiting that this unit causes: {listed(named)}"
 
 
 def _top_wait(w: Wording) -> Quote | None:

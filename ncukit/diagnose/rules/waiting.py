@@ -73,7 +73,7 @@ def top_stall(k: View) -> Found | None:
         return None
     category, raw = states()[state]
     k.get(found.metric(state))
-    k.get(f"stall_share_{category}_pct")
+    k.get("warp_cycles_per_issued_instruction" if found.source == "counters" else "pc_samples")
     plain = PLAIN.get(state) or str(load().stalls[category]["plain"])
     where = _waits(k, raw)
     return Found(

@@ -18,6 +18,12 @@ from ncukit.render.words import plural
 ISSUE_GUARD = 0.8
 """Instructions a scheduler and cycle from which stall reasons say nothing (ncu's own rule)."""
 
+APART = 0.3
+"""[points] Two counters of nearly the same this far apart are told apart in words."""
+
+BANDWIDTH_APART = 1.0
+"""[points] The same for the busiest part of DRAM and its bytes over the peak bandwidth, which is rounded."""
+
 LITTLE = 5.0
 """[%] Pipe use below which its ratio to anything says nothing."""
 GEFORCE = (86, 89, 120)
@@ -140,6 +146,10 @@ def _speed_of_light(cells: Cells) -> list[str]:
             f" The tensor pipe’s counter reads half here: by operations tensor cores reach "
             f"{numbers.short(operations, '%')} of their dense peak."
         )
+    dram, used = cells.number("dram_throughput_pct"), bandwidth_share(cells)
+    if dram is not None and used is not None and abs(dram - used) >= BANDWIDTH_APART:
+        share = numbers.short(used, "%")
+        words.append(f" DRAM is its busiest part; the bytes alone are {share} of its peak bandwidth.")
     zero = sum(cells.value(row.id).value == 0 for row in PIPES)
     unknown = sum(not cells.value(row.id).known and _collectable(cells, row.id) for row in PIPES)
     if zero:
@@ -147,6 +157,12 @@ def _speed_of_light(cells: Cells) -> list[str]:
     if unknown:
         words.append(f" {plural(unknown, 'pipe')} not collected.")
     return words
+
+
+def bandwidth_share(cells: Cells) -> float | None:
+    """Return what the bytes of DRAM take of its peak bandwidth [%]; None where either is unknown."""
+    rate, peak = cells.number("dram_bandwidth"), cells.number("peak_dram_bandwidth")
+    return 100 * rate / peak if rate is not None and peak else None
 
 
 def half_read(cells: Cells) -> float | None:
@@ -171,13 +187,23 @@ def _memory(cells: Cells) -> list[str | Cell]:
     return ["Writes count as L2 hits; of the reads ", cells["l2_read_hit_rate_pct"], " hit."]
 
 
-def _scheduler(cells: Cells) -> list[str]:
+def _scheduler(cells: Cells) -> list[str | Cell]:
     issued = cells.number("warps_issued_per_scheduler")
     if issued is None:
         return ["Whether stalls matter is unknown: the issue rate was not collected."]
+    words: list[str | Cell] = [
+        f"Issued is {numbers.short(issued)}: schedulers are busy, stall reasons say little."
+    ]
     if issued < ISSUE_GUARD:
-        return [f"Issued is below {ISSUE_GUARD}, so stalls are worth reading."]
-    return [f"Issued is {numbers.short(issued)}: schedulers are busy, stall reasons say little."]
+        words = [f"Issued is below {ISSUE_GUARD}, so stalls are worth reading."]
+    slots = cells.number("issue_slot_utilization_pct")
+    if slots is not None and abs(100 * issued - slots) >= APART:
+        words += [
+            " Per scheduler and cycle in which it has a warp; issue slots, ",
+            cells["issue_slot_utilization_pct"],
+            ", count the cycles in which the SM has one.",
+        ]
+    return words
 
 
 def _launch(cells: Cells) -> list[str]:

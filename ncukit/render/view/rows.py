@@ -80,7 +80,7 @@ FAMILIES = (
             Row("dram_throughput_pct", "DRAM"),
             Row("sm_throughput_pct", "SM, busiest pipe or stage"),
             *PIPES,
-            Row("issue_slot_utilization_pct", "Issue slots"),
+            Row("issue_slot_utilization_pct", "Issue slots, of active cycles"),
             Row("sm_active_pct", "SMs with work"),
             Row("sm_imbalance_pct", "Imbalance between SMs"),
             Row("ipc_active", "Instructions per active cycle", "of 4"),

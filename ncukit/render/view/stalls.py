@@ -192,7 +192,7 @@ def _counter_caption(cells: Cells, categories: list[_Category]) -> Line:
     return line(
         "Warp cycles between two issued instructions: ",
         counter,
-        f" in the counter, {total} as the sum of the reasons.",
+        f" in the counter, {total} as the sum of the reasons, of which the shares are.",
     )
 
 
