@@ -61,7 +61,7 @@ def write_text(path: Path, text: str, *, force: bool = True, hint: str = HINT) -
         UsageError: ``path`` exists and ``force`` is not set, or it cannot be written.
     """
     with beside(path, force=force, hint=hint) as name:
-        name.write_text(text, encoding="utf-8", newline="\n")
+        name.write_bytes(text.encode())
     return path
 
 

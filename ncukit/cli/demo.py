@@ -31,13 +31,13 @@ def demo(
     ncukit demo -o /tmp/demo --open
     """
     from ncukit.api import demo_reports
-    from ncukit.cli.options import diagnosed, opened_trace
+    from ncukit.cli.options import diagnosed, open_report, opened_trace
     from ncukit.cli.report import write_page_of
     from ncukit.render.text import show_text
 
     samples = demo_reports()
     first = next((s for s in samples if "transpose" in s.name), samples[0])
-    described, diagnoses = diagnosed(str(first), None, None)
+    described, diagnoses = diagnosed(open_report(str(first)), None, None)
     print(show_text(described, diagnoses, color=color(), encoding=encoding(), width=width()))
     print(f"\nwriting one page a sample into {output}/ (synthetic samples, not measured)", file=sys.stderr)
     pages = []

@@ -143,7 +143,7 @@ def measured(ceilings: Path | None) -> Callable[[Diagnosis], Diagnosis]:
 
 
 def diagnosed(
-    file: str, launches: list[int] | None, name: str | None, ceilings: Path | None = None
+    report: Report, launches: list[int] | None, name: str | None, ceilings: Path | None = None
 ) -> tuple[ReportFile, list[Diagnosis]]:
     """Return the file with its number of launches, and the diagnoses of the chosen ones.
 
@@ -151,7 +151,6 @@ def diagnosed(
     """
     from ncukit.api import diagnose
 
-    report = open_report(file)
     total = 0
 
     def counted() -> Iterator[Kernel]:

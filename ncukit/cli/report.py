@@ -18,6 +18,7 @@ from ncukit.cli.options import (
     TraceRange,
     diagnosed,
     each_file,
+    open_report,
     opened_trace,
 )
 from ncukit.cli.output import printable
@@ -158,10 +159,11 @@ def write_page_of(
     """
     import time
 
+    report = open_report(file)  # its child parses it while the rest loads
     from ncukit.render.html import write_page
     from ncukit.render.view import page_view
 
-    described, diagnoses = diagnosed(file, launches, kernel, ceilings)
+    described, diagnoses = diagnosed(report, launches, kernel, ceilings)
     command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     view = page_view(described, diagnoses, generated=generated, command=command, beside=trace)

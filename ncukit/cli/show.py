@@ -83,7 +83,7 @@ def show(
     def as_markdown(file: str) -> None:
         from ncukit.render.markdown import report_markdown
 
-        print(report_markdown(*diagnosed(file, launches, kernel)), end="")
+        print(report_markdown(*diagnosed(open_report(file), launches, kernel)), end="")
 
     def as_listing(file: str) -> None:
         from ncukit.render.text import listing_text
@@ -93,9 +93,10 @@ def show(
             print(f"\n{text}" if n else text)
 
     def as_text(file: str) -> None:
+        report = open_report(file)  # its child parses it while the rest loads
         from ncukit.render.text import show_text
 
-        described, diagnoses = diagnosed(file, launches, kernel, measured_ceilings)
+        described, diagnoses = diagnosed(report, launches, kernel, measured_ceilings)
         print(
             show_text(
                 described,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -12,6 +11,7 @@ from typing import Any
 
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.worded import Worded
 from ncukit.diagnose.wording import Unknown, Wording
 from ncukit.model import Evidence, Experiment, Finding
 from ncukit.model.finding import Confidence
@@ -32,7 +32,7 @@ _RANK: tuple[Confidence, ...] = ("low", "medium", "high")
 @functools.cache
 def entries() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of ``data/verdicts.toml`` by name."""
-    return tomllib.loads((DATA / "verdicts.toml").read_text(encoding="utf-8"))
+    return Worded.of(DATA / "verdicts.toml")
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ blocks in units of 128 byte from CC 8.0 on, 256 before, plus what the driver res
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from ncukit.model import Kernel
-from ncukit.model.occupancy import Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
+from ncukit.model.occupancy import Axis, Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
 
 WARP = 32
 QUARTERS = 4
@@ -61,7 +61,7 @@ class Configuration:
     @cached_property
     def allocated(self) -> int:
         """Shared memory that one block takes [byte]."""
-        return -(-(self.shared + self.reserved) // self.shared_unit) * self.shared_unit
+        return self._allocated(self.shared)
 
     @cached_property
     def shared_unit(self) -> int:
@@ -72,30 +72,43 @@ class Configuration:
         """Return the blocks an SM can hold by each resource."""
         found: dict[Resource, int] = {
             "blocks": self.max_blocks,
-            "registers": self._by_registers(),
-            "shared_mem": self._by_shared(),
+            "registers": self._by_registers(self.registers),
+            "shared_mem": self._by_shared(self.shared),
             "warps": self.max_warps // self.warps_per_block,
         }
         return found if self.barriers is None else {**found, "barriers": self.barriers}
 
     def point(self, x: int) -> OccupancyPoint:
         """Return the resident warps of this configuration, as a point at ``x``."""
-        limits = self.limits()
+        return self._point(x, self.limits())
+
+    def along(self, axis: Axis, over: range) -> list[OccupancyPoint]:
+        """Return the points of configurations that differ from this one in ``axis``."""
+        if axis == "block_size":
+            return [replace(self, threads=x).point(x) for x in over]
+        by, limits = self._by_registers if axis == "registers" else self._by_shared, self.limits()
+        return [self._point(x, {**limits, axis: by(x)}) for x in over]
+
+    def _point(self, x: int, limits: Mapping[Resource, int]) -> OccupancyPoint:
         blocks = min(limits.values())
         binds = tuple(resource for resource, limit in limits.items() if limit == blocks)
         return OccupancyPoint(x, blocks * self.warps_per_block, binds)
 
-    def _by_registers(self) -> int:
-        if not self.registers:
+    def _by_registers(self, registers: int) -> int:
+        if not registers:
             return self.max_blocks
-        per_warp = -(-self.registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+        per_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
         return self.register_file // QUARTERS // per_warp * QUARTERS // self.warps_per_block
 
-    def _by_shared(self) -> int:
-        if not self.allocated:
+    def _by_shared(self, shared: int) -> int:
+        allocated = self._allocated(shared)
+        if not allocated:
             return self.max_blocks
-        room = self.carve_out if self.allocated <= self.carve_out else self.largest
-        return room // self.allocated
+        room = self.carve_out if allocated <= self.carve_out else self.largest
+        return room // allocated
+
+    def _allocated(self, shared: int) -> int:
+        return -(-(shared + self.reserved) // self.shared_unit) * self.shared_unit
 
 
 def occupancy(kernel: Kernel, *, curves: bool = True) -> Occupancy | None:
@@ -234,24 +247,18 @@ def _swept(
     )
 
 
-_FIELDS = {"registers": "registers", "block_size": "threads", "shared_mem": "shared"}
-
-
 def _curve(
-    axis: str, unit: str, at: int, over: range, here: Configuration, note: str = ""
+    axis: Axis, unit: str, at: int, over: range, here: Configuration, note: str = ""
 ) -> OccupancyCurve | None:
-    def point(x: int) -> OccupancyPoint:
-        return replace(here, **{_FIELDS[axis]: x}).point(x)
-
-    every = [point(x) for x in over]
+    every = here.along(axis, over)
     if not every:
         return None
-    now = point(at)
+    now = here.point(at)
     steps = [p for i, p in enumerate(every) if i == 0 or (p.warps, p.binds) != _state(every[i - 1])]
     if steps[-1] is not every[-1]:
         steps.append(every[-1])
     return OccupancyCurve(
-        axis,  # type: ignore[arg-type]
+        axis,
         unit,
         now,
         tuple(steps),

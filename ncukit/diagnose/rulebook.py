@@ -7,7 +7,6 @@ much, and the outcome that would disprove it.
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.ledger import counter_evidence
+from ncukit.diagnose.worded import Worded
 from ncukit.diagnose.wording import Wording
 from ncukit.model import Evidence
 
@@ -41,7 +41,7 @@ class Trial:
 @functools.cache
 def entries() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of ``data/rules.toml`` by rule id."""
-    return tomllib.loads(DATA.read_text(encoding="utf-8"))
+    return Worded.of(DATA)
 
 
 def trial(id: str, facts: Facts, gain: float | None) -> Trial:

@@ -146,8 +146,8 @@ def _plotly() -> str:
     for place in (found.submodule_search_locations or []) if found else []:
         file = Path(place) / "package_data" / PLOTLY_FILE
         if file.is_file():
-            text = file.read_text(encoding="utf-8")
-            if "</script" in text.lower() or "<!--" in text:
+            text = file.read_bytes().decode()
+            if any(start in text for start in ("</s", "</S", "<!--")):
                 return re.sub(r"<(?=/script|!--)", r"\\x3C", text, flags=re.IGNORECASE)
             return text
     raise NcukitError("the figure library plotly is not installed", "pip install plotly")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ncukit.diagnose.timeline.choice import is_amd
+from ncukit.diagnose.gpus import is_amd
 from ncukit.model import Diagnosis
-from ncukit.model.run import Run, StepRecord
-from ncukit.model.timeline import KernelTime, LaunchChoice, Match, Timeline
+
+if TYPE_CHECKING:
+    from ncukit.model.run import Run, StepRecord
+    from ncukit.model.timeline import KernelTime, LaunchChoice, Match, Timeline
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ncukit.diagnose.timeline.words import time
+from ncukit.diagnose.times import time
 from ncukit.model.ops import Ops
 
 SLACK = 0.01

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ncukit.diagnose.gpus import AMD, is_amd
 from ncukit.diagnose.timeline.devices import devices, main_device
 from ncukit.diagnose.timeline.kernels import configurations, launch_order, ranking, steady
 from ncukit.diagnose.timeline.scope import PROCESS, Scope, whole
-from ncukit.diagnose.timeline.words import time
+from ncukit.diagnose.times import time
 from ncukit.errors import UsageError
 from ncukit.model.timeline import Candidate, KernelTime, Launch, LaunchChoice, Timeline
 from ncukit.model.trace import UNKNOWN, Columns
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-AMD = ("these kernels ran on an AMD GPU: ncu measures NVIDIA GPUs", "Use rocprofv3.")
-"""What is wrong, and what to do."""
 RUNNERS_UP = 5
 NEAR = 0.1
 """A launch whose duration differs from the median by at most this share is near enough, if it comes early."""
@@ -85,17 +84,6 @@ def choose_launch(
         tuple(_candidate(kernel, every, pool) for kernel in rest[:RUNNERS_UP]),
         _cautions(scope, best, launch, function),
     )
-
-
-def is_amd(gpus: Iterable[str | None], names: Iterable[str]) -> bool:
-    """Return whether a trace is of AMD GPUs: they are called so, or have no name and there are calls of HIP.
-
-    >>> is_amd(["NVIDIA L4"], ["cudaLaunchKernel"]), is_amd([None], ["hipLaunchKernel"])
-    (False, True)
-    """
-    if known := [gpu for gpu in gpus if gpu]:
-        return all(gpu.startswith(("AMD", "Radeon")) for gpu in known)
-    return any(name.startswith("hip") for name in names)
 
 
 def _pool(scope: Scope, ranked: tuple[KernelTime, ...], request: Request) -> list[KernelTime]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ncukit.diagnose.timeline.causes import Causes
 from ncukit.diagnose.timeline.experiments import experiment
-from ncukit.diagnose.timeline.words import faster
+from ncukit.diagnose.times import faster
 from ncukit.model.finding import Confidence, Evidence
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, LaunchTime, Region
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncukit.diagnose.timeline.words import times
+from ncukit.diagnose.times import times
 from ncukit.model.timeline import KernelTime, Match
 from ncukit.render import numbers
 from ncukit.render.cells import Tips

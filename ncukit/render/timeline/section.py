@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncukit.diagnose.timeline.match import Matcher, shape_of
-from ncukit.diagnose.timeline.words import faster, times
+from ncukit.diagnose.times import faster, times
 from ncukit.model import Kernel
 from ncukit.model.timeline import DeviceTime, Match, Timeline
 from ncukit.model.trace import UNKNOWN

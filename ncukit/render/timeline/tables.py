@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ncukit.diagnose.timeline.words import times
+from ncukit.diagnose.times import times
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, RangeTime, Spread, Timeline
 from ncukit.render import numbers
 from ncukit.render.cells import plain

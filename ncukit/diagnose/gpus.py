@@ -1,0 +1,19 @@
+"""GPUs that ncu does not measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+AMD = ("these kernels ran on an AMD GPU: ncu measures NVIDIA GPUs", "Use rocprofv3.")
+"""What is wrong, and what to do."""
+
+
+def is_amd(gpus: Iterable[str | None], names: Iterable[str]) -> bool:
+    """Return whether a trace is of AMD GPUs: they are called so, or have no name and there are calls of HIP.
+
+    >>> is_amd(["NVIDIA L4"], ["cudaLaunchKernel"]), is_amd([None], ["hipLaunchKernel"])
+    (False, True)
+    """
+    if known := [gpu for gpu in gpus if gpu]:
+        return all(gpu.startswith(("AMD", "Radeon")) for gpu in known)
+    return any(name.startswith("hip") for name in names)
