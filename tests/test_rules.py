@@ -859,6 +859,27 @@ def test_every_rule_says_what_it_looks_for(r: Rule):
     assert r.function.__doc__
 
 
+def test_what_was_not_measured_is_not_called_idle():
+    """Where issue slots and DRAM alone are known, another unit may be full."""
+    found = outcome("nothing-busy", launch(issue_busy_pct=14.2, dram_throughput_pct=1.9))
+    assert isinstance(found, Finding)
+    assert found.title.startswith("No unit is busy: of those that were measured, issue slots leads at 14.2")
+    assert found.advice == "What was not measured may be busy: collect --section SpeedOfLight."
+    assert found.severity == "low"
+
+
+def test_a_busy_unit_of_a_few_sms_comes_after_the_idle_sms():
+    """While an SM works its L1 is at 72 %; most of the time, no SM of most works."""
+    few, all_work = (
+        outcome("busiest-unit", launch(l1_throughput_pct=71.8, dram_throughput_pct=1.4, sm_active_pct=active))
+        for active in (40.0, 99.0)
+    )
+    assert isinstance(few, Finding)
+    assert isinstance(all_work, Finding)
+    assert few.advice.startswith("Give the idle SMs work first")
+    assert all_work.advice == "Give it less to do; nothing else can help before that."
+
+
 def test_an_id_is_taken_once():
     with pytest.raises(ValueError, match="id taken"):
         rule("idle-sms", family="speed_of_light", needs=())

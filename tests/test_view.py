@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ncukit.catalog import load
+from ncukit.diagnose import diagnose
 from ncukit.errors import UsageError
 from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, RuleResult, Value
 from ncukit.render import commands, words
@@ -258,6 +259,14 @@ def test_an_unreliable_value_keeps_its_number_without_a_bar() -> None:
     )
 
 
+@pytest.mark.parametrize(("active", "told"), [(62.7, True), (97.0, False)])
+def test_bars_of_the_working_time_are_told_from_those_of_the_whole(active: float, told: bool) -> None:
+    values = {"l1_throughput_pct": 71.8, "dram_throughput_pct": 1.4, "issue_slot_utilization_pct": 17.3}
+    found = view(diagnose(kernel(**values, sm_active_pct=active)))["kernel"]["verdict"]["basis"]
+    words = "L1/TEX and issue slots: of the time in which an SM works, 62.7 %; the others: of the whole time."
+    assert spoken(found) == (words if told else "")
+
+
 def foot_of(family: int, **values: Any) -> str:
     found = families(Cells(kernel(**values), Tips()), ())
     return spoken(found[family]["foot"])
@@ -482,6 +491,10 @@ def test_a_failed_launch_has_a_page_without_any_counter() -> None:
 def test_the_whole_file_has_one_verdict_the_common_cause_first() -> None:
     page = view(*diagnoses.many(10))
     assert spoken(page["verdict"]["claim"]) == "All 10 launches are memory-bound: shared memory"
+    two = view(*diagnoses.many(2))
+    assert spoken(two["verdict"]["claim"]) == "Both launches are memory-bound: shared memory"
+    none = view(diagnoses.undetermined(), diagnoses.undetermined())
+    assert spoken(none["verdict"]["claim"]) == "None of the 2 launches can be judged from this report"
     mixed = view(
         *diagnoses.many(9), replace(diagnoses.fp64(9), kernel=diagnoses.launch(9, kernel_duration=1.0))
     )

@@ -56,6 +56,8 @@ def _launch(file: ReportFile, diagnosis: Diagnosis) -> list[str]:
         lines += [flat(found["deck"]), ""]
     lines += _facts(cells)
     lines += _glance(found["glance"])
+    if found["basis"]:
+        lines += [flat(found["basis"]), ""]
     for title, key in (("For", "evidence"), ("Against", "against")):
         lines += _ledger(title, found[key])
     if found["missing"]:

@@ -9,6 +9,7 @@ from ncukit.diagnose.shares import COMPUTE_UNITS, Share
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.idle import BUSY_SMS
 from ncukit.diagnose.words import listed, short
+from ncukit.model.finding import Severity
 
 SAME_NUMBER = 1.0
 """[points] Two maxima this close with the same leading member are one measurement."""
@@ -50,7 +51,9 @@ def busiest_unit(k: View) -> Found | None:
     return Found(
         f"{first.name} is the busiest unit at {_reached(first)}{rest}",
         "high" if first.full else "medium",
-        advice="Give it less to do; nothing else can help before that.",
+        advice="Give it less to do; nothing else can help before that."
+        if first.elapsed >= QUIET
+        else "Give the idle SMs work first; then this unit less to do.",
         detail=_listed(k, ranked[1:], "Behind it"),
     )
 
@@ -89,21 +92,24 @@ def nothing_busy(k: View) -> Found | None:
     ranked = k.facts.shares.ranked()
     if k.facts.shares.top >= QUIET:
         return None
+    level: Severity = "medium"
     compute, memory = k.get("sm_throughput_pct"), k.get("memory_throughput_pct")
     if compute is not None and memory is not None:
         seen = f"compute throughput {short(compute, '%')}, memory throughput {short(memory, '%')}"
+        advice = "Look for waiting or missing work; making any unit faster would change little."
     elif ranked:
+        level, advice = "low", "What was not measured may be busy: collect --section SpeedOfLight."
         busiest = max(ranked, key=lambda s: s.percent)
         k.share(busiest.unit.id)
-        seen = f"the busiest known, {busiest.name}, reaches {short(busiest.percent, '%')}"
+        seen = f"of those that were measured, {busiest.name} leads at {short(busiest.percent, '%')}"
     else:
         return None
     occupancy = k.get("achieved_occupancy_pct")
     full = occupancy is not None and occupancy >= WELL_FILLED
     return Found(
         f"No unit is busy: {seen}" + (f", although occupancy is {short(occupancy, '%')}" if full else ""),
-        "medium",
-        advice="Look for waiting or missing work; making any unit faster would change little.",
+        level,
+        advice=advice,
         detail=_listed(k, sorted(ranked, key=lambda s: -s.percent), "In order"),
     )
 

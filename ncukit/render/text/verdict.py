@@ -11,7 +11,7 @@ from ncukit.render.text.parts import flat, ledger, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
 from ncukit.render.view import head
 from ncukit.render.view.rows import GLANCE
-from ncukit.render.view.verdict import PIPS, role
+from ncukit.render.view.verdict import PIPS, basis, role
 from ncukit.render.view.verdict import experiment as experiment_view
 from ncukit.render.view.verdict import verdict as verdict_view
 
@@ -74,6 +74,8 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
         if bar["cell"]["state"] == "flagged":
             line += f"  ! {bar['cell']['mark']}"
         lines.append(hot(f"{line}  {LIMIT}") if bar["hot"] else line)
+    if said := basis(cells, bars):
+        lines += t.wrap(flat(t.tree(said)), first="  ", indent="  ")
     shown = {bar["label"] for bar in bars}
     values = {text: cells.value(id) for id, label, _ in GLANCE if (text := t.text(label)) not in shown}
     for why, words in _WITHOUT:

@@ -86,8 +86,10 @@ def _claim(top: Group, launches: Sequence[Launch], groups: Sequence[Group]) -> s
     what = {"failed": "hold no valid measurement", "undetermined": "cannot be judged from this report"}.get(
         found.cls, f"are {found.cls}" + (f": {limit}" if limit else "")
     )
+    if len(groups) == 1 and found.cls == "undetermined":
+        return f"None of the {len(launches):,} launches can be judged from this report"
     if len(groups) == 1:
-        return f"All {len(launches):,} launches {what}"
+        return f"{'Both' if len(launches) == 2 else f'All {len(launches):,}'} launches {what}"
     part = share(top.total, sum(launch.weight for launch in launches))
     some = f"{len(top.launches):,} of {len(launches):,} launches"
     if len(top.launches) == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ncukit.diagnose.shares import measure
@@ -12,7 +12,7 @@ from ncukit.render.cells import Cell, Cells, plain
 from ncukit.render.line import Line, bold, line, link
 from ncukit.render.view.families import half_read
 from ncukit.render.view.rows import GLANCE, GLANCE_PIPES, SM
-from ncukit.render.words import LIMITERS, ROLE, plural
+from ncukit.render.words import LIMITERS, ROLE, listed, plural
 
 PIPS = {"high": 3, "medium": 2, "low": 1}
 """Squares filled: independent measurements that agree (VISUAL: three, two, one)."""
@@ -30,6 +30,7 @@ def verdict(cells: Cells, diagnosis: Diagnosis, timeline: str = "timeline") -> d
         "role": role(found.cls, found.limiter),
         "claim": line(found.claim),
         "deck": _deck(bars, found.cls),
+        "basis": basis(cells, bars),
         "confidence": _confidence(diagnosis),
         "glance": bars,
         "evidence": [ledger(cells, e) for e in found.evidence],
@@ -140,6 +141,20 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
     return sorted(units.values(), key=lambda bar: (-bar["bar"], not bar["hot"]))
 
 
+def basis(cells: Cells, bars: Sequence[Mapping[str, Any]]) -> Line:
+    """Return which bars count the time in which SMs work alone; nothing where that is nearly all of it."""
+    active = cells.number("sm_active_pct")
+    named = [_inside(bar["label"]) for bar in bars if bar["label"] in WHILE_WORKING]
+    if active is None or active >= MOSTLY_WORKING or not named or len(named) == len(bars):
+        return []
+    words = f"{_capital(listed(named))}: of the time in which an SM works, "
+    return line(words, cells["sm_active_pct"], "; the others: of the whole time.")
+
+
+WHILE_WORKING = ("L1/TEX", "Issue slots")
+"""Units that the glance shows by what they do while an SM has work."""
+MOSTLY_WORKING = 90.0
+"""[%] Time with work from which shares of it and of the whole time need no telling apart."""
 OF_PEAK = "of peak: "
 JUDGED = {"dram": "dram_throughput_pct", "l2": "l2_throughput_pct", "issue": "issue_slot_utilization_pct"}
 HALF = "SM, by a pipe counter that reads half"
