@@ -10,10 +10,12 @@ import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import count
 from pathlib import Path
 
 from ncukit.tools.doctor import Examination
 from ncukit.tools.environment import child_environment, redact
+from ncukit.whole import beside
 
 _KERNEL_FILES = ("proc/driver/nvidia/version", "proc/driver/nvidia/params", "proc/sys/kernel/osrelease")
 
@@ -29,9 +31,12 @@ def write_bundle(
 
     Holds the examination, versions of installed packages, facts of the driver, and of the environment only
     what the tool chain needs; values that look like secrets, and the home folder, are replaced.
+
+    Raises:
+        UsageError: it cannot be written.
     """
     env = os.environ if environ is None else environ
-    target = path or Path(f"ncukit-doctor-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip")
+    target = path or _free(f"ncukit-doctor-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     kept = child_environment(env, clean=True)
     files = {
         "doctor.json": json.dumps(examination.as_dict(), indent=1, ensure_ascii=False),
@@ -49,11 +54,19 @@ def write_bundle(
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
-            archive.writestr(name, _private(text, env))
-    beside = target.with_name(f".{target.name}.new")
-    beside.write_bytes(data.getvalue())
-    os.replace(beside, target)
+            entry = zipfile.ZipInfo(name)  # of 1980: a clock may stand before that, and zip knows no earlier
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+            archive.writestr(entry, _private(text, env))
+    with beside(target) as written:
+        written.write_bytes(data.getvalue())
     return target
+
+
+def _free(stem: str) -> Path:
+    """Return a name that no file has: clocks go back."""
+    return next(
+        path for n in count(1) if not (path := Path(f"{stem}{f'-{n}' if n > 1 else ''}.zip")).exists()
+    )
 
 
 def _private(text: str, env: Mapping[str, str]) -> str:

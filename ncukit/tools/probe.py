@@ -7,17 +7,17 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ncukit.errors import ToolError
+from ncukit.errors import ToolError, UsageError
 from ncukit.resources import cache_folder
 from ncukit.tools import failures
 from ncukit.tools.run import run
+from ncukit.whole import write_text
 
 TIMEOUT = 30.0  # [s]
 OLDEST = {"ncu": (2021, 1), "nsys": (2021, 4), "nvcc": (11, 0)}
@@ -106,12 +106,8 @@ def remembered(
     with contextlib.suppress(OSError, ValueError, LookupError):
         return json.loads(file.read_text("utf-8"))["answer"]
     answer = ask()
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=file.parent, prefix=".new-")
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump({"about": identity, "answer": answer}, out)
-        os.replace(beside, file)
+    with contextlib.suppress(UsageError):
+        write_text(file, json.dumps({"about": identity, "answer": answer}))
     return answer
 
 

@@ -1,0 +1,194 @@
+"""A clock that jumps between steps: nothing is negative, nothing collides, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncukit import demo_reports
+from ncukit.collect.directory import RunDirectory
+from ncukit.tools import bundle
+from ncukit.tools.doctor import Examination
+from tests.conftest import CHECKOUT
+from tests.runs import Lab, gemm, whole, with_driver
+
+NOW = 1_800_000_000
+HOUR, MONTH = 3600, 30 * 24 * 3600
+JUMPS = {"back": (NOW, -HOUR), "forwards": (NOW, MONTH), "stands still": (NOW, 0)}
+"""Time [s] at the first look at the clock, and how far it jumps each time somebody looks again."""
+MARKUP = re.compile(r"(?s)<script.*?</script>|<style.*?</style>|<[^>]*>")
+NEGATIVE = re.compile(r"(?<![\w.])[-−]\s?\d[\d.,]* ?(?:ns|µs|ms|s|min|h)\b")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The clock that jumps, to be loaded before the C library."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler for a stand-in clock")
+    made = tmp_path_factory.mktemp("clock") / "clock.so"
+    source = CHECKOUT / "tests" / "fakes" / "clock.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", made, source], check=True)
+    return made
+
+
+Ncukit = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def ncukit(library: Path) -> Ncukit:
+    """Run ``ncukit`` under a clock that stands at ``start`` and jumps by ``step`` [s]."""
+
+    def run(*words: object, clock: tuple[int, int]) -> subprocess.CompletedProcess[str]:
+        start, step = clock
+        env = {
+            **os.environ,
+            "LD_PRELOAD": str(library),
+            "FAKE_CLOCK": f"{start} {step}",
+            "PYTHONPATH": str(CHECKOUT),
+        }
+        command = [sys.executable, "-m", "ncukit", *map(str, words)]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("standins")
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
+    made = Lab(tmp_path, monkeypatch, stands)
+    with_driver(made, stands / "lib")
+    made.script()
+    made.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
+    return made
+
+
+def test_the_clock_jumps_and_the_monotonic_one_does_not(library: Path) -> None:
+    program = "import time as t; a, b = t.time(), t.time(); print(a - b, t.monotonic() <= t.monotonic())"
+    env = {**os.environ, "LD_PRELOAD": str(library), "FAKE_CLOCK": f"{NOW} -{HOUR}"}
+    said = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
+    )
+    back, steady = said.stdout.split()
+    assert (float(back) >= HOUR, steady) == (True, "True")
+
+
+def times(tree: Any, name: str = "") -> Iterator[float]:
+    """Yield every duration [s] in JSON data."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from times(value, key)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from times(value, name)
+    elif isinstance(tree, int | float) and name in (
+        *("seconds", "duration", "median", "iqr", "minimum", "maximum", "samples"),
+        *("min", "max", "apart", "warm-up", "import", "case", "longest_gap", "busy"),
+    ):
+        yield tree
+
+
+@pytest.mark.parametrize("jump", ["back", "forwards"])
+def test_a_run_under_a_clock_that_jumps(jump: str, lab: Lab, ncukit: Ncukit) -> None:
+    words = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
+    for number in (1, 2):
+        done = ncukit(*words, clock=JUMPS[jump])
+        assert done.returncode == 0, done.stderr
+        assert len(lab.runs()) == number  # neither run touches the other
+    for folder in lab.runs():
+        list(whole(folder))
+        record = json.loads((folder / "run.json").read_text())
+        assert (record["status"], record["isolation"]["verdict"]) == ("complete", "proven")
+        found = [*times(record), *times(json.loads((folder / "timing.json").read_text()))]
+        assert len(found) > 8
+        assert all(0 <= seconds < 600 for seconds in found), found
+        assert not NEGATIVE.findall(MARKUP.sub(" ", (folder / "report.html").read_text()))
+    again = ncukit("profile", "--resume", lab.runs()[0], clock=(NOW - MONTH, -HOUR))
+    assert again.returncode == 0, again.stderr
+    assert len(lab.bodies()) == 6  # nothing is done again
+    index = ncukit("index", "reports", "--workers", "1", clock=(NOW - MONTH, -HOUR))
+    assert index.returncode == 0, index.stderr
+    assert "gemm" in (lab.folder / "reports" / "index.html").read_text()
+
+
+def test_runs_of_one_second_have_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    now = datetime.fromtimestamp(NOW, UTC)
+    made = [RunDirectory.create(None, "gemm", now=now) for _ in range(3)]
+    assert len({directory.path for directory in made}) == 3
+    for directory in made:
+        directory.close()
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_a_dataset_is_brought_up_to_date_whatever_the_clock_says(
+    jump: str, tmp_path: Path, ncukit: Ncukit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    report = tmp_path / "in" / "a.ncu-rep"
+    shutil.copy(demo_reports()[0], report)
+    os.utime(report, (NOW + 10 * MONTH,) * 2)  # of the future
+    words = ("dataset", "build", "in", "-o", "fleet", "--workers", "1", "--json")
+
+    def built(clock: tuple[int, int]) -> dict[str, Any]:
+        done = ncukit(*words, clock=clock)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    assert built(JUMPS[jump])["read"] == 1
+    assert built((NOW - MONTH, 0))["read"] == 0
+    os.utime(report, (NOW - 10 * MONTH,) * 2)  # touched, by a clock that had gone back: the same content
+    assert built((NOW - 2 * MONTH, 0))["read"] == 0
+    shutil.copy(demo_reports()[1], report)
+    os.utime(report, (NOW - 20 * MONTH,) * 2)  # another content, and older than the old one
+    assert built((NOW - 2 * MONTH, 0))["read"] == 1
+
+
+def test_a_clock_of_1970_is_no_obstacle(
+    tmp_path: Path, ncukit: Ncukit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine without a battery; a zip file knows no time before 1980."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NCU", "NSYS", "NVCC"):  # the real tools would wait by this clock
+        monkeypatch.setenv(f"NCUKIT_{name}", "/bin/true")
+    done = ncukit("doctor", "--bundle", clock=(10, 1))
+    (made,) = tmp_path.glob("*.zip")
+    assert made.name.startswith("ncukit-doctor-1970")
+    assert zipfile.ZipFile(made).testzip() is None, done.stderr
+    done = ncukit("report", demo_reports()[0], "-o", "page.html", clock=(10, 1))
+    assert done.returncode == 0, done.stderr
+    assert "1970-01-01" in (tmp_path / "page.html").read_text()
+
+
+class Still:
+    """A clock that stands still."""
+
+    @staticmethod
+    def now(zone: Any) -> datetime:
+        return datetime.fromtimestamp(NOW, zone)
+
+
+def test_bundles_of_one_second_have_names_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bundle, "datetime", Still)
+    made = [bundle.write_bundle(Examination("bare", ())) for _ in range(3)]
+    assert len(set(made)) == 3
