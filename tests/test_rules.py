@@ -880,6 +880,17 @@ def test_a_busy_unit_of_a_few_sms_comes_after_the_idle_sms():
     assert all_work.advice == "Give it less to do; nothing else can help before that."
 
 
+@pytest.mark.parametrize(("asked", "tile"), [(8e6, False), (80e6, True)], ids=["a stream", "reuse"])
+def test_a_stream_is_not_told_to_work_on_tiles(asked: float, tile: bool):
+    values = {"dram_read_bytes": 9.6e6, "global_load_useful_bytes": asked, "read_per_l2_size": 2.3}
+    known = launch(l2_hit_rate_from_l1_pct=43.0, dram_throughput_pct=88.0, **values)
+    found, stream = outcome("l2-misses", known), outcome("working-set", known)
+    assert isinstance(found, Finding)
+    assert isinstance(stream, Finding)
+    assert ("tile that fits" in found.advice, "a stream" in stream.title) == (tile, not tile)
+    assert tile or stream.title.startswith("Loads ask for 8\u202fMB and DRAM is read for 9.6\u202fMB")
+
+
 def test_an_id_is_taken_once():
     with pytest.raises(ValueError, match="id taken"):
         rule("idle-sms", family="speed_of_light", needs=())

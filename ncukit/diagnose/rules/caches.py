@@ -40,8 +40,16 @@ def l2_misses(k: View) -> Found | None:
         f"Only {short(hits, '%')} of the sectors L1 asks for hit in L2, the rest comes from DRAM "
         f"({short(k['dram_throughput_pct'], '%')} of peak)",
         k.weight("dram"),
-        advice="Work on a tile that fits into L2 before moving on, or keep the data narrower.",
+        advice="Each byte is asked for about once: no tile helps, fewer or narrower data do."
+        if _once(k)
+        else "Work on a tile that fits into L2 before moving on, or keep the data narrower.",
     )
+
+
+def _once(k: View) -> bool:
+    """Return whether DRAM delivers about what threads ask for: a stream."""
+    asked, read = k.get("global_load_useful_bytes"), k.get("dram_read_bytes")
+    return not k.get("cp_async_inst") and asked is not None and bool(read) and asked / (read or 1.0) < ONCE
 
 
 @rule(
@@ -62,7 +70,8 @@ def working_set(k: View) -> Found | None:
     reuse = asked / read
     if reuse < ONCE:
         return Found(
-            f"Each byte is read {short(reuse)} times: a stream, which no cache can serve",
+            f"Loads ask for {short(asked, 'byte')} and DRAM is read for {short(read, 'byte')}: a stream, "
+            "which no cache can serve",
             "info",
             advice="Fewer bytes are the lever: a narrower type, or fusing with the producer or consumer.",
         )
