@@ -21,6 +21,7 @@ from ncukit.render.view.families import families
 from ncukit.render.view.opinion import ABOUT, against, opinion, readable
 from ncukit.render.view.rows import FAMILIES, GLANCE, GLANCE_PIPES
 from ncukit.render.view.stalls import NAMES, stalls
+from ncukit.render.view.verdict import basis, glance
 from tests import diagnoses
 from tests.builders import kernel, raw_kernel
 from tests.diagnoses import FILE, HOSTILE, transpose
@@ -265,6 +266,15 @@ def test_bars_of_the_working_time_are_told_from_those_of_the_whole(active: float
     found = view(diagnose(kernel(**values, sm_active_pct=active)))["kernel"]["verdict"]["basis"]
     words = "L1/TEX and issue slots: of the time in which an SM works, 62.7 %; the others: of the whole time."
     assert spoken(found) == (words if told else "")
+
+
+def test_the_bar_of_a_pipe_counts_what_its_evidence_counts() -> None:
+    """The verdict judges a pipe of few SMs by the time in which they work."""
+    values = {"sm_active_pct": 62.7, "dram_throughput_pct": 1.4, "pipe_alu_pct": 55.7}
+    said = Evidence("pipe_alu_pct", 55.7, "%", "of peak: ALU pipe, while an SM has work")
+    cells = Cells(kernel(**values), Tips())
+    bars = glance(cells, "int", [said])
+    assert spoken(basis(cells, bars)).startswith("ALU pipe: of the time in which an SM works, 62.7 %;")
 
 
 def foot_of(family: int, **values: Any) -> str:

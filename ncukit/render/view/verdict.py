@@ -115,7 +115,7 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
     that judges them: where L2 has two halves, its own throughput counts what crosses between them.
     """
     units = {
-        id: _bar(cells[id], n, label, limiter in means)
+        id: _bar(cells[id], n, label, limiter in means, working=id in WHILE_WORKING)
         for id, label, means in GLANCE
         if (n := cells.number(id)) is not None
     }
@@ -125,17 +125,19 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
         if share is not None and share.metric != id:
             cell = evidence_cell(cells, Evidence(share.metric, share.percent, "%", ""))
             hot = units.pop(id, {"hot": limiter == unit})["hot"]
-            units[share.metric] = _bar(cell, share.percent, _capital(share.name), hot)
+            working = share.unit.scope == "sm"
+            units[share.metric] = _bar(cell, share.percent, _capital(share.name), hot, working=working)
     quoted = next((e for e in evidence if e.unit == "%" and e.text.startswith(OF_PEAK)), None)
     if limiter and quoted and isinstance(quoted.value, int | float):
         for bar in units.values():
             bar["hot"] = False
         label = units[quoted.metric]["label"] if quoted.metric in units else _unit(quoted.text)
-        units[quoted.metric] = _bar(evidence_cell(cells, quoted), quoted.value, label, True)
+        cell, working = evidence_cell(cells, quoted), ", while" in quoted.text
+        units[quoted.metric] = _bar(cell, quoted.value, label, True, working=working)
     elif limiter in GLANCE_PIPES:
         id, label = GLANCE_PIPES[limiter]
         if (n := cells.number(id)) is not None:
-            units[id] = _bar(cells[id], n, label, True)
+            units[id] = _bar(cells[id], n, label, True, working=True)
     if half_read(cells) is not None and "sm_throughput_pct" in units:
         units["sm_throughput_pct"]["label"] = HALF
     return sorted(units.values(), key=lambda bar: (-bar["bar"], not bar["hot"]))
@@ -144,25 +146,27 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
 def basis(cells: Cells, bars: Sequence[Mapping[str, Any]]) -> Line:
     """Return which bars count the time in which SMs work alone; nothing where that is nearly all of it."""
     active = cells.number("sm_active_pct")
-    named = [_inside(bar["label"]) for bar in bars if bar["label"] in WHILE_WORKING]
+    named = [_inside(bar["label"]) for bar in bars if bar["working"]]
     if active is None or active >= MOSTLY_WORKING or not named or len(named) == len(bars):
         return []
     words = f"{_capital(listed(named))}: of the time in which an SM works, "
     return line(words, cells["sm_active_pct"], "; the others: of the whole time.")
 
 
-WHILE_WORKING = ("L1/TEX", "Issue slots")
-"""Units that the glance shows by what they do while an SM has work."""
-MOSTLY_WORKING = 90.0
-"""[%] Time with work from which shares of it and of the whole time need no telling apart."""
 OF_PEAK = "of peak: "
 JUDGED = {"dram": "dram_throughput_pct", "l2": "l2_throughput_pct", "issue": "issue_slot_utilization_pct"}
+WHILE_WORKING = ("l1_throughput_pct", JUDGED["issue"])
+"""Metrics of the glance that count the time in which an SM has work."""
+MOSTLY_WORKING = 90.0
+"""[%] Time with work from which shares of it and of the whole time need no telling apart."""
 HALF = "SM, by a pipe counter that reads half"
 """What the maximum over an SM's pipes is where the tensor pipe leads it and reads half."""
 
 
-def _bar(cell: Cell, value: float, label: str, hot: bool) -> dict[str, Any]:
-    return {"label": label, "cell": cell, "bar": round(min(100.0, max(0.0, value)), 1), "hot": hot}
+def _bar(cell: Cell, value: float, label: str, hot: bool, *, working: bool) -> dict[str, Any]:
+    """Return one bar; ``working`` says that it counts only the time in which an SM has work."""
+    width = round(min(100.0, max(0.0, value)), 1)
+    return {"label": label, "cell": cell, "bar": width, "hot": hot, "working": working}
 
 
 def _unit(text: str) -> str:
