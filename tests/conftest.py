@@ -15,6 +15,9 @@ from typing import Any
 import hypothesis
 import pytest
 
+from ncukit.model import Wanted
+from ncukit.read import isolate, native
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 
@@ -51,6 +54,41 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         )
 
     return compare
+
+
+class ReaderHere(isolate.Reader):
+    """Reads like a child, but here: the library loads and prepares its disassembler (0.4 s) but once."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self._status = path, 0
+
+    def results(self, wanted: Wanted) -> Iterator[native.Plain]:
+        """Yield what comes out of the pipe of a child."""
+        try:
+            for plain in native.results(native.load(self.path), wanted):
+                yield json.loads(json.dumps(plain))
+        except native.DAMAGE as error:
+            raise self._crashed(f"{type(error).__name__}: {error}") from error
+
+
+READER = isolate.Reader
+
+
+@pytest.fixture(scope="session", autouse=True)
+def reader_here() -> Iterator[None]:
+    """Read reports in this process; processes that tests fork read as users do."""
+    process = os.getpid()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            isolate, "Reader", lambda path: (ReaderHere if os.getpid() == process else READER)(path)
+        )
+        yield
+
+
+@pytest.fixture
+def reader_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read reports in children, as users do: for damaged ones, and for tests of those children."""
+    monkeypatch.setattr(isolate, "Reader", READER)
 
 
 def follows_its_schema(text: str) -> Any:

@@ -11,6 +11,8 @@ import ncukit.api as ncukit
 from ncukit.errors import ReportError
 from tests.conftest import each_report, shared_folder
 
+pytestmark = pytest.mark.usefixtures("reader_of_users")
+
 # What is wrong with each file -> words of the message; None: its launches are whole, with this many of them.
 REASONS: dict[str, str] = {
     "csv_text": "is CSV text, not a report",

@@ -17,6 +17,7 @@ from ncukit.model import Wanted
 from ncukit.read import isolate, native
 from ncukit.read.report import Source
 
+pytestmark = pytest.mark.usefixtures("reader_of_users")
 NAMES = Wanted(metrics=frozenset({"gpu__time_duration.sum"}))
 
 
