@@ -560,7 +560,14 @@ def test_roofline_counters_alone_can_show_a_full_pipe():
         ({"dram_throughput_pct": 91.0}, "DRAM is full: 91.0"),
         ({"dram_throughput_pct": 66.0}, "DRAM is nearest to full: 66.0"),
         ({"l2_throughput_pct": 63.0}, "L2 is nearest to full: L2 at 63.0"),
-        ({"issue_busy_pct": 75.0, "alu_busy_pct": 60.0}, "Integer instructions fill the issue slots"),
+        (
+            {"issue_busy_pct": 75.0, "alu_busy_pct": 60.0, "inst_mix_integer_pct": 50.0},
+            "Integer instructions fill the issue slots",
+        ),
+        (  # conversions and half precision run on the ALU as well
+            {"issue_busy_pct": 75.0, "alu_busy_pct": 60.0, "inst_mix_integer_pct": 11.6},
+            "Instructions fill the issue slots: 75.0\u202f% of them used, ALU pipe at 60.0",
+        ),
         ({"lsu_busy_pct": 68.0}, "come nearest to filling the load/store pipe: 68.0"),
     ],
 )

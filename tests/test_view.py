@@ -16,6 +16,7 @@ from ncukit.errors import UsageError
 from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, RuleResult, Value
 from ncukit.render import commands, words
 from ncukit.render.cells import Cells, Tips, state, text
+from ncukit.render.numbers import MISSING
 from ncukit.render.view import page_view
 from ncukit.render.view.families import families
 from ncukit.render.view.opinion import ABOUT, against, opinion, readable
@@ -534,6 +535,16 @@ def test_failed_and_undetermined_launches_are_counted_in_sight() -> None:
     against = {spoken(e["text"]): e["n"]["text"] for e in page["verdict"]["against"]}
     assert against["launch without a valid measurement; no number of it is used."] == "1"
     assert next(f for f in page["quality"]["facts"] if f["name"] == "Values")["status"] == "bad"
+
+
+def test_a_kernel_without_a_duration_takes_no_zero_of_the_time() -> None:
+    page = view(*diagnoses.many(3), diagnoses.failed(3))
+    failed = page["tables"]["kernels"][-1]
+    assert (failed["name"], failed["total"], failed["share"]) == ("nodeByPoint5", MISSING, MISSING)
+    row = page["tables"]["launches"][-1]
+    assert row["share"] == MISSING
+    said = {spoken(e["text"]): e["n"]["text"] for e in page["verdict"]["evidence"]}
+    assert said["launch, failed: launch 4, nodeByPoint5."] == "1"
 
 
 def test_kernels_are_sorted_by_total_time_in_one_unit() -> None:

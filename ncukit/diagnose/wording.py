@@ -30,6 +30,9 @@ FAR = 8.0
 LISTED = 0.5
 """[%] of warp latency from which a state is named among those that make up a sum."""
 
+MANY = 30.0
+"""[%] of the instructions from which a kind of them is said to fill the issue slots."""
+
 _SENTENCE = re.compile(r"(?<=[.;])\s+")
 _PLACE = re.compile(r"\{([\w-]+)\}")
 
@@ -259,6 +262,7 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "are_full": _by_fullness("are full", "are nearest to full"),
     "fill": _by_fullness("fill", "come nearest to filling"),
     "fills": _by_fullness("fills", "comes nearest to filling"),
+    "integer": lambda w: "Integer instructions" if w.facts.at_least("inst_mix_integer_pct", MANY) else None,
     "label": lambda w: None if w.share is None else w.share.unit.label,
     "limit": lambda w: _percent(w.share),
     "limit_value": lambda w: (

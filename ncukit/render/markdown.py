@@ -219,8 +219,8 @@ def _launches(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> list[str]:
             limited_by(x.diagnosis.verdict.cls, x.diagnosis.verdict.limiter) for x in group.launches
         )
         rows.append(
-            (code(name), f"{len(group.launches):,}", escape(numbers.short(group.total, "s")),
-             escape(numbers.short(share(group.total, whole), "%")), escape(", ".join(limits)))
+            (code(name), f"{len(group.launches):,}", escape(numbers.short(group.time, "s")),
+             escape(numbers.short(share(group.time, whole), "%")), escape(", ".join(limits)))
         )  # fmt: skip
     lines += table(("Kernel", "Launches", "Total", "Share", "Limited by"), "lrrrl", rows)
     if len(kernels) > ROWS:

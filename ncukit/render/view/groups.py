@@ -49,6 +49,11 @@ class Group:
         """Profiled time of all together [s]."""
         return sum(launch.weight for launch in self.launches)
 
+    @property
+    def time(self) -> float | None:
+        """The same to be shown [s]: None where no launch has a duration."""
+        return self.total if any(launch.duration is not None for launch in self.launches) else None
+
 
 def by_verdict(launches: Sequence[Launch]) -> list[Group]:
     """Return the launches by class and limiter: the most time first, then the most launches."""
@@ -73,9 +78,9 @@ def names(groups: Sequence[Group], length: int = 70) -> list[str]:
     return short
 
 
-def share(part: float, whole: float) -> float | None:
+def share(part: float | None, whole: float) -> float | None:
     """Return ``part`` of ``whole`` [%], or None where nothing was measured."""
-    return 100 * part / whole if whole else None
+    return 100 * part / whole if whole and part is not None else None
 
 
 def _grouped(launches: Sequence[Launch], key: Callable[[Launch], Hashable]) -> list[Group]:

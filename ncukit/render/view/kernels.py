@@ -46,7 +46,7 @@ def tables(
             {
                 "name": name,
                 "total": total,
-                "share": numbers.short(share(group.total, whole), "%"),
+                "share": numbers.short(share(group.time, whole), "%"),
                 "bar": round(100 * group.total / longest) if longest else 0,
                 "count": f"{len(group.launches):,}",
                 "links": sorted(launch.n for launch in group.launches)[:LINKED],
@@ -56,7 +56,9 @@ def tables(
                 "columns": [_span(group, id) for id, _ in columns],
                 "limit": _limits(group),
             }
-            for group, name, total in zip(kernels, names, numbers.together(totals, "s", like), strict=True)
+            for group, name, total in zip(
+                kernels, names, numbers.together([g.time for g in kernels], "s", like), strict=True
+            )
         ],
         "launches": [] if lazy else [_row(launch, spell, columns, whole, typical) for launch in launches],
         "by_kernel": len(kernels) < len(launches),
@@ -75,7 +77,7 @@ def plain_rows(launches: Sequence[Launch], spell: dict[str, str], word: Any) -> 
             launch.n,
             word(spell[launch.cells.kernel.demangled]),
             _duration(launch.duration, like),
-            numbers.short(share(launch.weight, whole), "%"),
+            numbers.short(share(launch.duration, whole), "%"),
             *(_text(launch, id) for id, _ in columns),
             word(limited_by(launch.diagnosis.verdict.cls, launch.diagnosis.verdict.limiter)),
         ]
@@ -98,7 +100,7 @@ def _row(
         "duration": {**cell, "text": _duration(launch.duration, like)}
         if launch.duration is not None
         else cell,
-        "share": numbers.short(share(launch.weight, whole), "%"),
+        "share": numbers.short(share(launch.duration, whole), "%"),
         "cells": [_unit_in_head(launch.cells[id], id) for id, _ in columns],
         "limit": limited_by(verdict.cls, verdict.limiter),
     }

@@ -90,7 +90,7 @@ def _claim(top: Group, launches: Sequence[Launch], groups: Sequence[Group]) -> s
         return f"None of the {len(launches):,} launches can be judged from this report"
     if len(groups) == 1:
         return f"{'Both' if len(launches) == 2 else f'All {len(launches):,}'} launches {what}"
-    part = share(top.total, sum(launch.weight for launch in launches))
+    part = share(top.time, sum(launch.weight for launch in launches))
     some = f"{len(top.launches):,} of {len(launches):,} launches"
     if len(top.launches) == 1:
         some, what = f"Launch {top.first.n}", what.replace("are ", "is ", 1).replace("hold", "holds", 1)
@@ -127,7 +127,7 @@ def _confidence(top: Group) -> dict[str, Any] | None:
 
 def _ledger(group: Group, launches: Sequence[Launch]) -> dict[str, Any]:
     found = group.first.diagnosis.verdict
-    part = share(group.total, sum(launch.weight for launch in launches))
+    part = share(group.time, sum(launch.weight for launch in launches))
     count = plural(len(group.launches), "launch")
     number = plain(numbers.short(part, "%")) if part is not None else plain(f"{len(group.launches):,}")
     words = f"of the profiled time: {count}" if part is not None else count.split(" ", 1)[1]
@@ -178,7 +178,11 @@ def _against(launches: Sequence[Launch]) -> list[dict[str, Any]]:
     brief = sum(is_brief(launch) for launch in launches)
     rows = [
         (failed, "launches without a valid measurement; no number of them is used."),
-        (undecided, "launches that this report cannot judge: see what is missing in each."),
+        (
+            undecided,
+            "launches that this report cannot judge"
+            + (": see what is missing in each." if undecided else "."),
+        ),
         (brief, "launches under 10 µs: launching one costs about as much, so the gaps may matter more."),
     ]
     return [{"n": plain(f"{n:,}"), "text": line(_singular(words) if n == 1 else words)} for n, words in rows]
