@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ncukit.errors import UsageError
@@ -41,7 +41,8 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
     except OSError as error:
         raise _unwritable(path, error, hint) from error
     finally:
-        written.unlink(missing_ok=True)
+        with suppress(OSError):  # renamed, or never made
+            written.unlink()
 
 
 def check_new(path: Path, *, force: bool) -> None:
@@ -60,8 +61,17 @@ def write_text(path: Path, text: str, *, force: bool = True, hint: str = HINT) -
     Raises:
         UsageError: ``path`` exists and ``force`` is not set, or it cannot be written.
     """
-    with beside(path, force=force, hint=hint) as name:
-        name.write_bytes(text.encode())
+    return write_bytes(path, text.encode(), force=force, hint=hint)
+
+
+def write_bytes(path: Path, *parts: bytes, force: bool = True, hint: str = HINT) -> Path:
+    """Write ``parts`` to ``path`` one after another, whole or not at all, and return the path.
+
+    Raises:
+        UsageError: ``path`` exists and ``force`` is not set, or it cannot be written.
+    """
+    with beside(path, force=force, hint=hint) as name, name.open("wb") as file:
+        file.writelines(parts)
     return path
 
 

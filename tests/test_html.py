@@ -314,6 +314,12 @@ def test_the_library_inside_a_page_cannot_end_its_script() -> None:
     assert text.lower().count("</script") == 6
 
 
+def test_a_name_cannot_take_the_place_of_the_library() -> None:
+    text = html.page(page_view(FILE, [transpose(name=html._HERE)], generated=""), plotly="inline")
+    assert html._HERE not in text
+    assert Page(text).tags["script"] == 6
+
+
 def test_drawing_does_not_import_plotly() -> None:
     code = (
         "import sys\nfrom tests.test_html import *\n"

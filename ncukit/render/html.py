@@ -19,12 +19,15 @@ from markupsafe import Markup
 from ncukit import __version__
 from ncukit.errors import NcukitError
 from ncukit.resources import cache_folder, folder
-from ncukit.whole import check_new, write_text
+from ncukit.whole import check_new, write_bytes
 
 Plotly = Literal["inline", "directory"]
 PLOTLY_FILE = "plotly.min.js"
 CSP = "default-src 'none'; script-src 'unsafe-inline'{file}; style-src 'unsafe-inline'; img-src data:"
 """No network at all; Plotly draws under it.  With the library beside the page also scripts of ``file:``."""
+
+_HERE = "<!--plotly-->"
+"""Where the figure library goes; no text of a report can hold it: its markup is escaped."""
 
 
 def page(view: Mapping[str, Any], *, plotly: Plotly = "inline") -> str:
@@ -35,16 +38,7 @@ def page(view: Mapping[str, Any], *, plotly: Plotly = "inline") -> str:
     Raises:
         NcukitError: the figure library is not installed.
     """
-    environment = _environment()
-    beside = plotly == "directory"
-    return environment.get_template(f"{view['kind']}.html").render(
-        view=view,
-        csp=CSP.format(file=" 'self' file:" if beside else ""),
-        css=Markup(compact(environment.get_template("page.css").render())),  # noqa: S704 - shipped with ncukit
-        js=Markup(compact(_source("page.js"))),  # noqa: S704 - shipped with ncukit
-        plotly_file=PLOTLY_FILE if beside else "",
-        plotly=Markup(_plotly()) if view["figures"] and not beside else "",  # noqa: S704 - shipped with ncukit
-    )  # fmt: skip
+    return b"".join(_parts(view, plotly)).decode()
 
 
 def write_page(
@@ -58,13 +52,31 @@ def write_page(
     """
     path = Path(path)
     check_new(path, force=force)
-    text = page(view, plotly=plotly)
-    write_text(path, text)
+    write_bytes(path, *_parts(view, plotly))
     if plotly == "directory" and view["figures"]:
         library = path.parent / PLOTLY_FILE
         if not library.exists():
-            write_text(library, _plotly())
+            write_bytes(library, _plotly())
     return path
+
+
+def _parts(view: Mapping[str, Any], plotly: Plotly) -> tuple[bytes, ...]:
+    """Return the page as what stands before the figure library, the library, and what comes after it.
+
+    Its megabytes would take longer through a template than all else.
+    """
+    environment = _environment()
+    beside = plotly == "directory"
+    text = environment.get_template(f"{view['kind']}.html").render(
+        view=view,
+        csp=CSP.format(file=" 'self' file:" if beside else ""),
+        css=Markup(compact(environment.get_template("page.css").render())),  # noqa: S704 - shipped with ncukit
+        js=Markup(compact(_source("page.js"))),  # noqa: S704 - shipped with ncukit
+        plotly_file=PLOTLY_FILE if beside else "",
+        plotly=Markup(_HERE),  # noqa: S704 - no text of a report
+    )  # fmt: skip
+    before, here, after = text.partition(_HERE)
+    return (before.encode(), _plotly(), after.encode()) if here else (text.encode(),)
 
 
 def compact(source: str) -> str:
@@ -137,7 +149,7 @@ def _source(name: str) -> str:
 
 
 @functools.cache
-def _plotly() -> str:
+def _plotly() -> bytes:
     """Return Plotly's JavaScript from its package, which is not imported for it.
 
     An end tag inside it would end the page's script element: it is written another way.
@@ -146,8 +158,8 @@ def _plotly() -> str:
     for place in (found.submodule_search_locations or []) if found else []:
         file = Path(place) / "package_data" / PLOTLY_FILE
         if file.is_file():
-            text = file.read_bytes().decode()
-            if any(start in text for start in ("</s", "</S", "<!--")):
-                return re.sub(r"<(?=/script|!--)", r"\\x3C", text, flags=re.IGNORECASE)
-            return text
+            script = file.read_bytes()
+            if any(start in script for start in (b"</s", b"</S", b"<!--")):
+                return re.sub(rb"<(?=/script|!--)", rb"\\x3C", script, flags=re.IGNORECASE)
+            return script
     raise NcukitError("the figure library plotly is not installed", "pip install plotly")
