@@ -79,7 +79,7 @@ def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Do the work of builds here, unless a test asks for `processes`: starting one takes longer than it."""
 
     def run(work: Callable[[Any], Any], tasks: Any, count: int, lost: Any) -> Iterator[Any]:
-        return map(work, sorted(tasks, key=lambda task: -task.size))
+        return (work(task) for task in sorted(tasks, key=lambda task: -task.size))
 
     if "processes" not in request.fixturenames:
         monkeypatch.setattr(build, "local", SimpleNamespace(run=run))

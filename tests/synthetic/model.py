@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -266,7 +267,7 @@ class Model:
     def stall_cycles(self) -> dict[str, float]:
         """State -> warp cycles per issued instruction; they add up to the latency, ``selected`` is one."""
         weights = self.kernel.stalls
-        scale = (self.latency - 1) / sum(weights.values())
+        scale = (self.latency - 1) / added(weights.values())
         return {"selected": 1.0} | {state: weight * scale for state, weight in weights.items()}
 
     @property
@@ -310,10 +311,15 @@ def apportion(total: int, weights: Mapping[Key, float]) -> dict[Key, int]:
     >>> apportion(10, {"a": 1, "b": 1, "c": 1})
     {'a': 4, 'b': 3, 'c': 3}
     """
-    whole = sum(weights.values())
+    whole = added(weights.values())
     exact = {key: total * weight / whole for key, weight in weights.items()}
     found = {key: int(value) for key, value in exact.items()}
     by_remainder = sorted(exact, key=lambda key: found[key] - exact[key])
     for key in by_remainder[: total - sum(found.values())]:
         found[key] += 1
     return found
+
+
+def added(numbers: Iterable[float]) -> float:
+    """Return their sum, rounded after each: `sum` rounds less often from Python 3.12 on."""
+    return functools.reduce(operator.add, numbers, 0.0)
