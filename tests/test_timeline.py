@@ -607,6 +607,15 @@ def test_allocating_while_the_gpu_waits_is_allocator_trouble(analysed: Analysed)
     region = analysed(builder).region
     assert region.cls == "allocator-bound"
     assert region.share == pytest.approx(50, abs=1)
+    assert "in 50 calls of cudaMalloc" in [evidence.text for evidence in region.evidence]
+
+
+def test_one_call_is_one_call(analysed: Analysed) -> None:
+    builder = Builder()
+    builder.kernel("k(int)", 0, MS, call=(LAUNCH, -20, -10))
+    builder.api("cudaMalloc_v3020", MS, 9 * MS)
+    builder.kernel("k(int)", 9 * MS, 10 * MS, call=(LAUNCH, 9 * MS - 20, 9 * MS - 10))
+    assert "in 1 call of cudaMalloc" in [evidence.text for evidence in analysed(builder).region.evidence]
 
 
 def test_loading_modules_is_set_up_and_leaves_the_region_undetermined(analysed: Analysed) -> None:

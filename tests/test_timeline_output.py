@@ -146,6 +146,24 @@ def test_the_text_ends_with_where_to_look_next(trace_file: Path) -> None:
     assert all(command.split()[0] in said for command in advice.commands)
 
 
+def test_the_numbers_of_a_kernel_are_never_cut_for_its_name(tmp_path: Path) -> None:
+    builder = Builder()
+    for i, name in enumerate(
+        ("a_kernel_with_a_name_of_more_than_fifty_characters_in_all(int)", "small(int)")
+    ):
+        for at in (10 * MS * i, 10 * MS * i + 2 * MS):
+            length = MS if i == 0 else 97_000 if at % (10 * MS) else 12_300
+            builder.kernel(name, at, at + length, call=(LAUNCH, at - 20 * US, at - 10 * US))
+    builder.api("cudaDeviceSynchronize_v3020", 12_900 * US, 3_000 * MS)
+    builder.kernel("late(int)", 3_000 * MS, 3_001 * MS, call=(LAUNCH, 2_999 * MS, 2_999 * MS + 10))
+    trace = open_trace(builder.write(tmp_path / "t.sqlite"))
+    table = timeline_text(analyse(trace), None, width=80).split("KERNELS")[1].split("\n\n")[0]
+    head, *rows = table.splitlines()[1:-2]
+    assert head.endswith("without it")
+    assert rows
+    assert all(row.endswith("\u00d7") for row in rows), rows
+
+
 def test_names_cannot_steer_the_terminal(tmp_path: Path) -> None:
     trace = open_trace(training(3, HOSTILE).write(tmp_path / "t.sqlite"))
     text = timeline_text(analyse(trace), choose_launch(whole(trace)), verbose=True)

@@ -177,13 +177,13 @@ def _evidence(
         )
     if cause == "synchronisation":
         found += [
-            Evidence("wait", c.calls.total / 1e9, "s", f"in {c.calls.n:,} calls of {c.name}")
+            Evidence("wait", c.calls.total / 1e9, "s", f"in {_calls(c.calls.n)} of {c.name}")
             for c in facts.calls
             if c.kind == "wait"
         ][:3]
     if cause == "allocator":
         found += [
-            Evidence("allocator", c.calls.total / 1e9, "s", f"in {c.calls.n:,} calls of {c.name}")
+            Evidence("allocator", c.calls.total / 1e9, "s", f"in {_calls(c.calls.n)} of {c.name}")
             for c in facts.calls
             if c.kind == "allocator"
         ][:3]
@@ -196,6 +196,10 @@ def _evidence(
             if k.kind == "collective"
         ][:3]
     return tuple(found)
+
+
+def _calls(n: int) -> str:
+    return "1 call" if n == 1 else f"{n:,} calls"
 
 
 def _copies(c: CopyTime) -> str:

@@ -16,6 +16,8 @@ from ncukit.render.timeline.view import page_view
 
 BAR = 32
 """Columns of a bar beside a cause, in a terminal that has them."""
+NAMED = 8
+"""Columns that a kernel's name has at least, however wide its numbers are."""
 LIMIT = "<- limit"
 SHOWN = 10
 """Rows of each table; ``verbose`` shows what the page shows."""
@@ -111,13 +113,13 @@ def _devices(t: Terminal, view: Mapping[str, Any]) -> list[str]:
 
 def _kernels(t: Terminal, view: Mapping[str, Any], most: int | None) -> list[str]:
     rows = [["", "total", "share", "n", "median", "range", "without it", ""]]
-    room = max(16, t.width - 58)
     for k in view["kernels"][:most]:
-        name = t.cut_middle(k["name"], room)
         cells = [number(k["total"]), number(k["share"]), k["n"], number(k["median"]), k["range"], k["bound"]]
-        rows.append([name, *cells, k["kind"]])
+        rows.append([k["name"], *cells, k["kind"]])
     if len(rows) == 1:
         return []
+    taken = sum(2 + max(map(cell_len, column)) for column in zip(*(row[1:] for row in rows), strict=True))
+    rows = [[t.cut_middle(name, max(NAMED, t.width - taken - 2)), *cells] for name, *cells in rows]
     said = "median: of the steady launches; without it: how much faster the region could be at most"
     return _table(t, rows, "<>>>>>><") + t.wrap(said, first="  ", indent="  ")
 
