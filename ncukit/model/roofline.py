@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from ncukit.model.shown import Shown
 from ncukit.model.value import Quality
 
+TOLERANCE = 1.02
+"""A rate may lie this factor above its roof before something must be wrong: rounding of clocks and times."""
+
 
 @dataclass(frozen=True)
 class Point:

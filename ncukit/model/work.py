@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncukit.model.roofline import Check
+from ncukit.model.roofline import TOLERANCE, Check
 from ncukit.model.value import Value
-
-TOLERANCE = 1.02
-"""A rate may lie this factor above its roof before something must be wrong: rounding of clocks and times."""
 
 
 @dataclass(frozen=True)

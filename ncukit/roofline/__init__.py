@@ -4,7 +4,6 @@ Plain arithmetic, no drawing.
 """
 
 from ncukit.roofline.checks import check
-from ncukit.roofline.models.against import compare
 from ncukit.roofline.place import LEVELS, PRECISIONS, aggregate, attainable, place
 
-__all__ = ["LEVELS", "PRECISIONS", "aggregate", "attainable", "check", "compare", "place"]
+__all__ = ["LEVELS", "PRECISIONS", "aggregate", "attainable", "check", "place"]

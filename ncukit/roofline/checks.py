@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ncukit.model import Check, Kernel, Point
-from ncukit.model.work import TOLERANCE
+from ncukit.model.roofline import TOLERANCE
 
 PIPE_TOLERANCE = 1.05
 """Achieved share of a compute roof over the busy share of its pipe: more means two conventions are mixed."""
