@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_of_several_versions_of_a_table_the_newest_is_read(tmp_path: Path) -> No
     builder = one_kernel()
     builder.nvtx("old", 0, 5000)
     path = builder.write(tmp_path / "t.sqlite", renamed={"NVTX_EVENTS": "NVTX_EVENTS_V2"})
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE NVTX_EVENTS_V10 AS SELECT * FROM NVTX_EVENTS_V2")
         db.execute("UPDATE NVTX_EVENTS_V10 SET text = 'new'")
     assert [name for name, *_ in ranges_of(path)] == ["new"]
@@ -111,7 +112,7 @@ def test_without_a_table_of_ranges_the_trace_is_read_all_the_same(tmp_path: Path
 
 def test_a_table_of_ranges_with_an_unknown_layout_is_not_read_as_no_ranges(tmp_path: Path) -> None:
     path = one_kernel().write(tmp_path / "t.sqlite")
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE NVTX_EVENTS (begin INTEGER, label TEXT)")
     (note,) = open_trace(path).notes
     assert "NVTX" in note
@@ -216,7 +217,7 @@ def test_rows_without_valid_times_are_counted_and_left_out(tmp_path: Path) -> No
 
 def test_text_that_is_not_utf8_is_no_reason_to_fail(tmp_path: Path) -> None:
     path = one_kernel().write(tmp_path / "t.sqlite")
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_NAME', CAST(x'476569df' AS TEXT))")
         db.execute("UPDATE StringIds SET value = CAST(x'6bdf28696e7429' AS TEXT) WHERE value = 'k(int)'")
     trace = open_trace(path)
@@ -271,7 +272,7 @@ def refused(path: Path) -> NcukitError:
 
 def test_an_sqlite_file_that_is_not_nsights_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "slnx.sqlite"
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE FileSystemEntity (id INTEGER)")
         db.execute("CREATE TABLE Setting (id INTEGER)")
     error = refused(path)
@@ -448,7 +449,7 @@ def assert_equals_stats(nsys: Path, path: Path, work: Path) -> None:
 
 
 def _has_table(path: Path, name: str) -> bool:
-    with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as db:
         return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone())
 
 
@@ -528,7 +529,7 @@ def test_kernels_added_to_a_complete_real_export_are_read(cpu_only: Path, nsys: 
     target = tmp_path / "full.sqlite"
     argv = [str(nsys), "export", "--type=sqlite", "--lazy=false", f"--output={target}", str(cpu_only)]
     subprocess.run(argv, capture_output=True, check=True)
-    with sqlite3.connect(target) as db:
+    with closing(sqlite3.connect(target)) as db, db:
         db.execute("INSERT INTO StringIds VALUES (900001, 'k(int)')")
         info = db.execute("PRAGMA table_info(CUPTI_ACTIVITY_KIND_KERNEL)").fetchall()
         values = {name: 0 for _, name, *_ in info} | {"start": 10, "end": 2010, "demangledName": 900001}

@@ -13,6 +13,7 @@ import stat
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -398,4 +399,5 @@ def test_the_schema_of_a_database_calls_no_functions(tmp_path: Path) -> None:
     with pytest.raises(ReportFormatError):
         list(database.query("DELETE FROM StringIds"))
     database.close()
-    assert sqlite3.connect(tmp_path / "x.sqlite").execute("SELECT count(*) FROM StringIds").fetchone()[0] > 0
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as after:
+        assert after.execute("SELECT count(*) FROM StringIds").fetchone()[0] > 0

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -223,17 +224,23 @@ def test_an_old_trace_is_kept_and_the_new_one_goes_elsewhere(stage: Stage) -> No
     assert outcome.failure.code == "stale-output"
 
 
+def asked(database: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(database)) as opened:
+        return opened.execute(sql).fetchall()
+
+
 def test_nsys_traces_what_ncu_would_profile(stage: Stage) -> None:
     _, outcome, _ = stage.nsys(capture="profiler-api")
     assert outcome.path is not None
     database = stage.folder / "t.sqlite"
     done = run([stage.tools / "nsys", "export", "--type=sqlite", f"--output={database}", outcome.path])
     assert done.returncode == 0, done.output
-    rows = sqlite3.connect(database).execute(
+    rows = asked(
+        database,
         "SELECT value, gridX, registersPerThread FROM CUPTI_ACTIVITY_KIND_KERNEL "
-        "JOIN StringIds ON id = shortName ORDER BY start"
+        "JOIN StringIds ON id = shortName ORDER BY start",
     )
-    assert rows.fetchall() == [("gemm", 64, 32), ("gemm", 65, 40), ("Kernel", 66, 32)]
+    assert rows == [("gemm", 64, 32), ("gemm", 65, 40), ("Kernel", 66, 32)]
 
 
 def test_a_trace_without_gpu_work_has_no_kernel_table(stage: Stage) -> None:
@@ -242,7 +249,7 @@ def test_a_trace_without_gpu_work_has_no_kernel_table(stage: Stage) -> None:
     assert outcome.path is not None
     database = stage.folder / "t.sqlite"
     run([stage.tools / "nsys", "export", "--type=sqlite", f"--output={database}", outcome.path])
-    tables = [name for (name,) in sqlite3.connect(database).execute("SELECT name FROM sqlite_master")]
+    tables = [name for (name,) in asked(database, "SELECT name FROM sqlite_master")]
     assert "PROCESSES" in tables
     assert not [name for name in tables if "KERNEL" in name or "TARGET_INFO_GPU" in name]
 

@@ -63,11 +63,14 @@ class Database:
         self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
         self._db.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
         self._columns: dict[str, dict[str, str]] = {}
-        for (name,) in self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"):
-            self._columns[name] = {}
-        if not any(_MARKS.fullmatch(name) for name in self._columns):
+        try:
+            for (name,) in self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"):
+                self._columns[name] = {}
+            if not any(_MARKS.fullmatch(name) for name in self._columns):
+                raise self._foreign()
+        except BaseException:
             self.close()
-            raise self._foreign()
+            raise
 
     def close(self) -> None:
         """Close the file."""
