@@ -44,7 +44,7 @@ def pipx(built: Built, tools: Environment, folder: Path) -> str:
         raise Failed("torch was installed: it is an extra")
     use(place / "bin" / "ncukit", place / "use")
     run([program, "uninstall", "ncukit"], env=environ)
-    if left := [path for path in (place / "bin", place / "home" / "venvs") if any(path.glob("*"))]:
+    if left := [path for path in (place / "bin", place / "home" / "venvs") if any(path.glob("ncukit*"))]:
         raise Failed(f"left behind by pipx uninstall: {left}")
     return f"`pipx run` ({shown.strip()}), `pipx install`, used, `pipx uninstall`"
 
