@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet
@@ -15,6 +17,7 @@ import pytest
 from ncukit import demo_reports, demo_traces
 from ncukit.errors import UsageError
 from ncukit.whole import beside, write_text
+from tests.runs import WORKLOAD, Lab, gemm, whole, with_driver
 
 ONE = demo_reports()[0]
 TRACE = demo_traces()[0]
@@ -45,8 +48,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     """A disk of 20 kB."""
     folder = tmp_path / "small"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+    if not mounted(folder, "-t", "tmpfs", "-o", "size=20k", "tmpfs"):
         pytest.skip("no small disk can be mounted here")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
@@ -87,11 +89,43 @@ def test_what_is_there_survives_a_failed_overwrite(small: Path) -> None:
 # ---- folders and names
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.fixture
+def fixed(tmp_path: Path) -> Iterator[Path]:
+    """A folder that nobody may write to, root neither."""
+    folder = tmp_path / "fixed"
+    folder.mkdir()
+    if not mounted(folder, "--bind", folder):
+        pytest.skip("no folder can be mounted here")
+    if not mounted(folder, "-o", "remount,ro,bind"):
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+        pytest.skip("no folder can be mounted read-only here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def mounted(folder: Path, *words: object) -> bool:
+    """Mount ``folder``; return whether that worked."""
+    command = ["mount", *map(str, words), str(folder)]
+    return (
+        bool(shutil.which("mount"))
+        and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    )
+
+
 @pytest.mark.parametrize("command", WRITES)
-def test_a_folder_that_cannot_be_written_is_named(command: str, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(command: str, fixed: Path) -> None:
+    done = ncukit(fixed, *WRITES[command])
+    assert done.returncode == 2
+    error, hint = said(done)
+    assert "Read-only file system" in error
+    assert "-o" in hint
+    assert list(fixed.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    done = ncukit(tmp_path, *WRITES[command])
+    done = ncukit(tmp_path, "report", ONE)
     tmp_path.chmod(0o700)
     assert "Permission denied" in said(done)[0]
 
@@ -135,6 +169,24 @@ def test_no_home_is_needed(home: str | None, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_a_full_folder_for_temporary_files_is_said(small: Path, tmp_path: Path) -> None:
+    """JSON waits there until the last launch was read; the result itself would have had room."""
+    rows = "".join(f'"{n}","f","(1, 1, 1)","(32, 1, 1)","7"\n' for n in range(900))
+    head = '"ID","Kernel Name","Grid Size","Block Size","sm__cycles_active.avg"\n'
+    (tmp_path / "x.csv").write_text(head + rows)
+    done = ncukit(tmp_path, "metrics", "x.csv", "--json", TMPDIR=str(small))
+    assert done.returncode == 1
+    assert "No space left on device" in said(done)[0]
+    assert list(small.iterdir()) == []
+
+
+def test_without_a_place_for_words_the_exit_code_says_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ncukit", "show", "nothing.ncu-rep"]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=full, check=False)
+    assert done.returncode == 4
+
+
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -145,6 +197,100 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=gone, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     assert said(done)
+
+
+# ---- runs
+
+
+@pytest.fixture(scope="module")
+def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("standins")
+
+
+LabIn = Callable[[Path], Lab]
+
+
+@pytest.fixture
+def lab_in(monkeypatch: pytest.MonkeyPatch, stands: Path) -> LabIn:
+    """Furnish a folder to profile in."""
+
+    def furnished(folder: Path) -> Lab:
+        folder.mkdir(exist_ok=True)
+        made = Lab(folder, monkeypatch, stands)
+        with_driver(made, stands / "lib")
+        made.script()
+        made.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
+        return made
+
+    return furnished
+
+
+RUN = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
+
+
+def begun(lab: Lab) -> None:
+    """Wait until the program of a run runs."""
+    end = time.monotonic() + 60
+    while not (lab.folder / "runs").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def test_a_run_on_a_full_disk_keeps_what_it_has(small: Path, tmp_path: Path, lab_in: LabIn) -> None:
+    lab = lab_in(tmp_path / "lab")
+    done = ncukit(lab.folder, *RUN, "-o", small / "run")
+    assert done.returncode in (1, 3, 5)
+    assert "No space left on device" in said(done)[0]
+    assert {path.name for path in whole(small)} >= {"run.json", "timing.json"}
+    assert list(small.glob(".*")) == []
+
+
+def test_a_run_directory_that_cannot_be_made_is_named(fixed: Path, tmp_path: Path, lab_in: LabIn) -> None:
+    lab = lab_in(tmp_path / "lab")
+    ran = lab(*RUN, "-o", str(fixed / "run"))
+    assert (ran.code, "Read-only file system" in ran.err) == (2, True)
+    assert not (lab.folder / "runs").exists()  # nothing was started for nothing
+
+
+@pytest.mark.parametrize("name", ["mit Leerzeichen ü 核 [1]", "-a'\"$(x);&|*", "x" * 255])
+def test_a_run_directory_may_have_any_name(name: str, tmp_path: Path, lab_in: LabIn) -> None:
+    lab = lab_in(tmp_path / "mein Ordner (1) 核")
+    lab.script(WORKLOAD + WAITS)
+    process = lab.start(*RUN, f"-o{name}")
+    begun(lab)
+    process.kill()  # its scratch folder stays
+    process.communicate()
+    (left,) = lab.folder.glob(".*.part")
+    of_another = left.with_name(f".{name[:100]}.2.12345678.part")
+    of_another.mkdir()
+    (lab.folder / "go").touch()
+    ran = lab("profile", "--resume", f"./{name}")
+    assert ran.code == 0, ran.err
+    assert {path.name for path in whole(lab.folder / name)} >= {"report.html", "profile.ncu-rep"}
+    assert list(lab.folder.glob(".*.part")) == [of_another]
+
+
+WAITS = """
+import pathlib, time
+while not pathlib.Path("go").exists():
+    time.sleep(0.02)
+"""
+
+
+def test_a_second_process_is_refused_and_the_first_ends_well(tmp_path: Path, lab_in: LabIn) -> None:
+    lab = lab_in(tmp_path / "lab")
+    lab.script(WORKLOAD + WAITS)
+    first = lab.start(*RUN, "-o", "run")
+    begun(lab)
+    second = lab("profile", "--resume", "run")
+    third = lab(*RUN, "-o", "run")
+    (lab.folder / "go").touch()
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == 0, err
+    assert (second.code, third.code) == (2, 2)
+    assert "error: another ncukit works on run\nhint: wait for it, or give another folder" in second.err
+    assert "error: run exists already" in third.err
+    assert len(lab.bodies()) == 3  # the others started nothing
+    assert json.loads((lab.folder / "run" / "run.json").read_text())["status"] == "complete"
 
 
 # ---- the module

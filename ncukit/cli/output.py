@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from io import TextIOWrapper
 
 from ncukit.errors import NcukitError
@@ -14,10 +15,11 @@ debug = False
 
 
 def complain(error: NcukitError) -> None:
-    """Print an error as two lines on stderr."""
-    print(f"error: {printable(error.message)}", file=sys.stderr)
-    if error.hint:
-        print(f"hint: {printable(error.hint)}", file=sys.stderr)
+    """Print an error as two lines on stderr; where that takes nothing, the exit code must do."""
+    with suppress(OSError):
+        print(f"error: {printable(error.message)}", file=sys.stderr)
+        if error.hint:
+            print(f"hint: {printable(error.hint)}", file=sys.stderr)
 
 
 def warn(messages: Iterable[str], about: str = "") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -25,6 +26,8 @@ TORCH_TRACE = "timeline.json.gz"
 PROFILE = "profile.ncu-rep"
 METRICS = "metrics.json"
 PAGE = "report.html"
+_LONGEST = 200
+"""Bytes of the longest name of a run directory after which its scratch folder is called."""
 
 
 class RunDirectory:
@@ -75,7 +78,9 @@ class RunDirectory:
         """
         run = read_record(path)
         directory = cls._open(path)
-        for left in path.parent.glob(f".{path.name}.*.part"):  # of processes that are gone: we have the lock
+        place = path.absolute()
+        scratch = f"{glob.escape(_hidden(place.name))}{'?' * 8}.part"
+        for left in place.parent.glob(scratch):  # of processes that are gone: we have the lock
             shutil.rmtree(left, ignore_errors=True)
         return directory, run
 
@@ -105,7 +110,7 @@ class RunDirectory:
         """A folder for unfinished files, on the same file system."""
         if self._scratch is None:
             place = self.path.absolute()
-            self._scratch = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+            self._scratch = place.with_name(f"{_hidden(place.name)}{secrets.token_hex(4)}.part")
             self._scratch.mkdir(mode=0o700)
         return self._scratch
 
@@ -193,6 +198,12 @@ def slug(name: str) -> str:
     ('void-gemm-float-T', 'run')
     """
     return re.sub(r"[^A-Za-z0-9_.=]+", "-", name).strip("-.")[:60] or "run"
+
+
+def _hidden(name: str) -> str:
+    """Return how the scratch folders of the run directory ``name`` begin; a name has at most 255 bytes."""
+    data = os.fsencode(name)
+    return f".{name}." if len(data) <= _LONGEST else f".{hashlib.sha256(data).hexdigest()[:32]}."
 
 
 def _make(path: Path, *, exist_ok: bool) -> None:
