@@ -224,6 +224,28 @@ def test_stop_at_the_ceiling_of_the_unit() -> None:
     assert "90.0 % of peak" in found.because
 
 
+@pytest.mark.parametrize(
+    ("cls", "limiter", "metric"),
+    [
+        ("memory-bound", "l1", "l1_throughput_pct"),
+        ("memory-bound", "l2", "l2_throughput_pct"),
+        ("compute-bound", "lsu-issue", "pipe_lsu_pct"),
+    ],
+)
+def test_a_full_cache_is_no_end_because_data_can_stay_closer(
+    cls: str, limiter: str, metric: str, full: Known
+) -> None:
+    """A naive matrix product fills L1; tiled in registers it is many times as fast."""
+    made = kernel(**{metric: 100.0}, kernel_duration=1e-3, compute_capability=75)
+    verdict = Verdict(cls, limiter, "high", "It is full", experiment=EXPERIMENT)
+    diagnosis = Diagnosis(made, Roofline(), verdict)
+    assert advise(Known(diagnosis=diagnosis)).stop is False
+    found = advise(taking(50.0, full, diagnosis))
+    assert found.stop is False
+    assert found.bound is not None
+    assert found.bound.factor == 2.0
+
+
 def test_well_below_the_ceiling_is_no_end() -> None:
     assert not advise(Known(diagnosis=dram(80.0))).stop
 

@@ -25,10 +25,14 @@ def amdahl(share: float, left: float = 0.0) -> float | None:
     return 1 / rest if rest > 1e-9 else None
 
 
+FLOORS = ("dram", "tensor", "fp32", "fp64", "fp16")
+"""Limiters whose unit does the work itself; a full cache or load/store pipe is one of several ways to it."""
+
+
 def limiting(diagnosis: Diagnosis) -> Share | None:
-    """Return how full the unit is that limits the launch, None where no unit does."""
+    """Return how full the unit is that limits the launch; None where none does, or others could take over."""
     limiter = diagnosis.verdict.limiter
-    if limiter is None or diagnosis.verdict.cls not in ("memory-bound", "compute-bound"):
+    if limiter not in FLOORS or diagnosis.verdict.cls not in ("memory-bound", "compute-bound"):
         return None
     some = [s for s in measure(diagnosis.kernel).units.values() if s.unit.limiter == limiter]
     return max(some, key=lambda s: s.fullness, default=None)

@@ -257,7 +257,10 @@ def _lined(diagnosis: Diagnosis) -> bool:
 def _until(diagnosis: Diagnosis) -> str:
     full = limiting(diagnosis)
     if full is None:
-        return f"Stop when a unit is full, or the kernel takes under {SMALL:.0f} % of the region."
+        return (
+            "Stop when DRAM or an arithmetic pipe is full, or the kernel takes under "
+            f"{SMALL:.0f} % of the region."
+        )
     ceiling = CEILING * full.unit.reach / 100
     return f"Stop at {ceiling:.0f} % of the peak of {full.unit.label}; now {full.percent:.1f} %."
 
