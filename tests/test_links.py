@@ -87,6 +87,21 @@ def test_the_notes_say_what_a_number_does_not_mean() -> None:
     assert memory_links(kernel()).notes == ()
 
 
+@pytest.mark.parametrize(
+    ("used", "says"),
+    [
+        (
+            {"async_copy_bypass_bytes": 8e8},
+            "(cp.async) go past registers: the requests of global loads do not",
+        ),
+        ({"tma_load_bytes": 8e8}, "(TMA) go past registers and are not among the global loads"),
+    ],
+)
+def test_what_global_loads_hold_of_asynchronous_copies(used: dict[str, float], says: str) -> None:
+    """32,768 requests never moved 608 MB: sectors of cp.async count in the bytes of global loads."""
+    assert any(says in note for note in memory_links(kernel(**used)).notes)
+
+
 # how a lane is drawn
 
 shares = st.floats(0, 400)

@@ -126,8 +126,14 @@ def _notes(kernel: Kernel, links: tuple[Link, ...]) -> list[str]:
             "L2 has two halves here: its own throughput and total hit rate include what crosses between "
             "them; the rate shown is that of requests from L1."
         )
-    if any(link.used for link in links if link.id in ("copies", "tma")):
-        found.append("Asynchronous copies go past registers and are not among the global loads.")
+    used = {link.id for link in links if link.used}
+    if "copies" in used:
+        found.append(
+            "Asynchronous copies (cp.async) go past registers: the requests of global loads do not count them, "
+            "their bytes may."
+        )
+    elif "tma" in used:
+        found.append("Asynchronous copies (TMA) go past registers and are not among the global loads.")
     cached = kernel.number("l1_hit_rate_pct")
     if cached == 0 and kernel.number("l1_sectors"):
         found.append("L1 served nothing: each sector was used once, or loads bypass L1.")
