@@ -129,8 +129,8 @@ def _notes(kernel: Kernel, links: tuple[Link, ...]) -> list[str]:
     used = {link.id for link in links if link.used}
     if "copies" in used:
         found.append(
-            "Asynchronous copies (cp.async) go past registers: the requests of global loads do not count them, "
-            "their bytes may."
+            "Asynchronous copies (cp.async) go past registers: the requests of global loads do not count "
+            "them, their bytes may."
         )
     elif "tma" in used:
         found.append("Asynchronous copies (TMA) go past registers and are not among the global loads.")
