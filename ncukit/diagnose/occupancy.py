@@ -83,11 +83,15 @@ class Configuration:
         return self._point(x, self.limits())
 
     def along(self, axis: Axis, over: range) -> list[OccupancyPoint]:
-        """Return the points of configurations that differ from this one in ``axis``."""
+        """Return points of configurations that differ in ``axis``: the ends and where its limit changes."""
         if axis == "block_size":
             return [replace(self, threads=x).point(x) for x in over]
         by, limits = self._by_registers if axis == "registers" else self._by_shared, self.limits()
-        return [self._point(x, {**limits, axis: by(x)}) for x in over]
+        blocks = [by(x) for x in over]
+        rows = zip(over, blocks, [-1, *blocks], [*blocks[1:], -1], strict=False)
+        return [
+            self._point(x, {**limits, axis: b}) for x, b, before, after in ends if b != before or b != after
+        ]
 
     def _point(self, x: int, limits: Mapping[Resource, int]) -> OccupancyPoint:
         blocks = min(limits.values())
