@@ -89,9 +89,8 @@ class Configuration:
         by, limits = self._by_registers if axis == "registers" else self._by_shared, self.limits()
         blocks = [by(x) for x in over]
         rows = zip(over, blocks, [-1, *blocks], [*blocks[1:], -1], strict=False)
-        return [
-            self._point(x, {**limits, axis: b}) for x, b, before, after in ends if b != before or b != after
-        ]
+        ends = ((x, now) for x, now, before, after in rows if now not in (before, after) or before != after)
+        return [self._point(x, {**limits, axis: now}) for x, now in ends]
 
     def _point(self, x: int, limits: Mapping[Resource, int]) -> OccupancyPoint:
         blocks = min(limits.values())
