@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet
@@ -61,6 +62,9 @@ WRITES: dict[str, tuple[object, ...]] = {
     "dataset": ("dataset", "build", *demo_reports(), "-o", "fleet"),
     "roofline": ("roofline", "gemv", "--m", "64", "--n", "64", "--gpu", "h100-sxm", "-o", "page.html"),
     "demo": ("demo",),
+    "index": ("index", ONE.parent, "-o", "page.html"),
+    "parquet": ("metrics", ONE, "--format", "parquet", "-o", "page.parquet"),
+    "baseline": ("baseline", "set", "main", ONE),
 }
 
 
@@ -118,7 +122,7 @@ def test_a_folder_that_cannot_be_written_is_named(command: str, fixed: Path) -> 
     assert done.returncode == 2
     error, hint = said(done)
     assert "Read-only file system" in error
-    assert "-o" in hint
+    assert "with -o" in hint or "with --folder" in hint
     assert list(fixed.iterdir()) == []
 
 
@@ -185,6 +189,22 @@ def test_without_a_place_for_words_the_exit_code_says_it(tmp_path: Path) -> None
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=full, check=False)
     assert done.returncode == 4
+
+
+@pytest.mark.parametrize("place", ["fixed", "small"])
+def test_a_cache_that_takes_nothing_is_no_obstacle(
+    place: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    cache: Path = request.getfixturevalue(place)
+    if place == "small":
+        with suppress(OSError), (cache / "full").open("wb", buffering=0) as file:
+            while file.write(bytes(1024)):
+                pass
+    before = list(cache.rglob("*"))
+    for words in (("report", ONE, "-o", tmp_path / "page.html"), ("timeline", TRACE)):
+        done = ncukit(tmp_path, *words, XDG_CACHE_HOME=str(cache))
+        assert (done.returncode, done.stderr) == (0, "")
+    assert [path for path in cache.rglob("*") if path.is_file() and path not in before] == []
 
 
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
