@@ -481,6 +481,27 @@ def test_the_times_of_another_kernel_on_another_gpu_are_not_explained(
     assert any(row.explains is not None for row in pair.rows) is explained
 
 
+@pytest.mark.parametrize(
+    ("name", "flops", "claim"),
+    [
+        ("copy", 816e6, "Other work: 1 ms for add, 500 µs for copy; "),
+        ("copy", 29e9, "Faster: "),  # another version under a name of its own
+        ("add", 816e6, "Faster: "),  # the same function does less
+    ],
+)
+def test_unrelated_work_is_not_called_faster(name: str, flops: float, claim: str) -> None:
+    base = launch("add", **{**A100, **ISSUE, "kernel_duration": 1e-3, "flops_total": 30e9})
+    other = launch(name, **{**A100, **ISSUE, "kernel_duration": 5e-4, "flops_total": flops})
+    (pair,) = compared(base, other).pairs
+    assert pair.summary.claim.replace("\u202f", " ").startswith(claim)
+    told = claim.startswith("Other work")
+    row = pair.row("kernel_duration")
+    assert row is not None
+    assert row.reading == ("moved" if told else "better")
+    assert (row.reason == "other work on the same GPU: see the quantities per unit of work") is told
+    assert any(r.explains is not None for r in pair.rows) is not told
+
+
 # What it says
 
 

@@ -13,6 +13,7 @@ from ncukit.catalog.load import DATA
 from ncukit.model import Kernel
 from ncukit.model.comparison import Comparable
 
+SAME_GPU = "the same GPU"
 OTHER_GPU = "another GPU"
 MAYBE_OTHER_GPU = "what may be another GPU"
 
@@ -55,7 +56,9 @@ class Sides:
 
     @property
     def elsewhere(self) -> str:
-        """Where the other launch ran, if not on the same GPU, in words: a report may not name its GPU."""
+        """Where the other launch ran, in words: a report may not name its GPU."""
+        if self.same_gpu:
+            return SAME_GPU
         sms = {self.base.number("sm_count"), self.other.number("sm_count")}
         named = self.base.gpu and self.other.gpu
         surely = named or (None not in self.capabilities and not self.same_architecture)

@@ -23,6 +23,8 @@ PER = (
 QUANTITIES = ("kernel_duration", "dram_bytes", "bytes_l2", "inst_executed")
 ELEMENT = "output element"
 ANOTHER_KERNEL = "Another kernel"
+UNRELATED = 2.0
+"""FLOPs over FLOPs from which two kernels of different names do not do the same work."""
 EXTENSIVE = frozenset({"s", "byte", "inst", "sector", "request", "wavefront", "conflict", "branch", "cycle"})
 """Units of quantities that grow with the work."""
 
@@ -60,10 +62,14 @@ def other_work(rows: Mapping[str, Row]) -> bool:
 
 
 def other_kind(rows: Mapping[str, Row], sides: Sides) -> str:
-    """Return what differs beside the GPU, so that amounts say nothing about the GPUs; "" on the same GPU."""
+    """Return what differs so much that amounts say nothing of faster or slower; "" where nothing does.
+
+    On one GPU that is work of another kernel that is no version of the same: another name, and FLOPs that are
+    `UNRELATED` times as many.
+    """
     base, other = sides.base, sides.other
     if sides.same_gpu:
-        return ""
+        return "Other work" if base.name != other.name and _unrelated(rows) else ""
     if other_work(rows):
         return "Other work"
     if base.name != other.name:
@@ -71,6 +77,11 @@ def other_kind(rows: Mapping[str, Row], sides: Sides) -> str:
     if (base.demangled or base.name) != (other.demangled or other.name):
         return "Other template arguments or parameters"
     return ""
+
+
+def _unrelated(rows: Mapping[str, Row]) -> bool:
+    ratio = rows["flops_total"].ratio
+    return ratio is not None and not 1 / UNRELATED <= ratio <= UNRELATED
 
 
 def per(base: Kernel, other: Kernel, elements: tuple[float | None, float | None]) -> tuple[Per, ...]:

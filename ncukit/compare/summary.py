@@ -101,6 +101,9 @@ def _claim(
         )
     if kind := other_kind(rows, sides):
         ends = [short(value.number, "s") for value in (time.base, time.other)]
+        if sides.same_gpu:
+            claim = f"{kind}: {ends[0]} for {match.base.kernel.name}, {ends[1]} for {match.other.kernel.name}"
+            return f"{claim}; {_limits(match, joined=True)}", WORK, (DURATION, "flops_total")
         where = [kernel.gpu or "the GPU of the " + side for kernel, side in _named(sides)]
         claim = f"{kind} on {sides.elsewhere}: {ends[0]} on {where[0]}, {ends[1]} on {where[1]}"
         return f"{claim}; {_limits(match, joined=True)}", WORK, (DURATION, "flops_total")
@@ -173,7 +176,7 @@ def _confidence(
     """Return how sure the change is, and what would make it surer."""
     doubts = [f for f in facts if f.status == "warn" and f.id in ("clocks", "caches", "peers", "work")]
     if cause == WORK:
-        return "low", "the times of other work or another kernel do not compare between GPUs"
+        return "low", "the times of other work or another kernel do not compare"
     if time is clean:
         return "high", "clean times on both sides, each with its spread"
     least = min(match.base.repeats, match.other.repeats)
