@@ -33,9 +33,17 @@ The tools are looked for in this order: `--ncu`, `--nsys`, `--nvcc PATH`; the va
 
 ## Completion
 
-`ncukit --install-completion` adds completion of commands and options to the shell it runs in (bash, zsh,
-fish, PowerShell); open a new shell then.  `ncukit --show-completion` prints the same, to be put somewhere
-by hand.
+`ncukit --install-completion` adds completion of commands and options to the shell that it is called from;
+open a new one then.  `ncukit --show-completion` prints the same, to be put somewhere by hand.  bash, zsh and
+fish are tested.  In zsh the first Tab of a session only loads it: press it twice.
+
+| shell | written |
+| --- | --- |
+| bash | `~/.bash_completions/ncukit.sh`, and a line in `~/.bashrc` that loads it |
+| zsh | `~/.zfunc/_ncukit`, and in `~/.zshrc` the lines that look there |
+| fish | `~/.config/fish/completions/ncukit.fish` |
+
+Removing ncukit leaves these where they are.
 """
 GROUPS = {
     "measure": ("profile", "time", "experiment", "probe", "doctor"),
