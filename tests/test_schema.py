@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from jsonschema.exceptions import best_match
 
 from ncukit import demo_reports
 from ncukit.catalog import load
+from tests import command
 from tests.conftest import reports
 
 # What other programs compare with: a new word is a new version of the schema.
@@ -57,8 +56,7 @@ FAILED = {
 
 def ncukit(*arguments: object) -> str:
     """Return what ``ncukit ARGUMENTS`` prints; the test fails when it does."""
-    argv = [sys.executable, "-m", "ncukit", *map(str, arguments)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = command.ncukit(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -69,9 +67,9 @@ def schema(name: str) -> Draft202012Validator:
 
 
 @functools.cache
-def document(command: str, report: Path) -> Any:
-    """Return the JSON that ``ncukit COMMAND REPORT --json`` prints, which its schema describes."""
-    data = json.loads(ncukit(*command.split(), report, "--json"), parse_constant=not_json)
+def document(words: str, report: Path) -> Any:
+    """Return the JSON that ``ncukit WORDS REPORT --json`` prints, which its schema describes."""
+    data = json.loads(ncukit(*words.split(), report, "--json"), parse_constant=not_json)
     fault = best_match(schema(data["schema"]).iter_errors(data))
     assert fault is None, f"{fault.json_path}: {fault.message}"
     return data
@@ -182,8 +180,7 @@ def test_the_raw_metrics_of_a_report_follow_their_schema() -> None:
 
 
 def test_a_file_that_cannot_be_used_follows_the_schema() -> None:
-    argv = [sys.executable, "-m", "ncukit", "metrics", "missing.ncu-rep", "--json"]
-    data = json.loads(subprocess.run(argv, capture_output=True, text=True, check=False).stdout)
+    data = json.loads(command.ncukit("metrics", "missing.ncu-rep", "--json").stdout)
     assert schema("ncukit.kernel/1").is_valid(data)
     assert set(data) == {"schema", "file", "error"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -601,15 +602,15 @@ def test_a_source_says_where_it_holds() -> None:
 def test_every_real_report_reads_within_its_width(report: Path) -> None:
     opened, diagnoses = judged(report)
     file = opened.file(len(diagnoses))
-    chosen: list[Sequence[Diagnosis]] = [diagnoses, *([d] for d in diagnoses[:40])]
-    for some in chosen:
-        for verbose in (False, True):
-            for encoding in ("utf-8", "ascii"):
-                text = show_text(file, some, color=False, encoding=encoding, verbose=verbose)
-                too_wide = [line for line in text.split("\n") if cell_len(line) > 80]
-                assert not too_wide
-                assert harmless(text)
-                text.encode(encoding)
+    forms = list(itertools.product((False, True), ("utf-8", "ascii")))
+    every_form = itertools.product((diagnoses, diagnoses[:1]), forms)
+    in_turn = (([one], form) for one, form in zip(diagnoses[1:40], itertools.cycle(forms), strict=False))
+    for some, (verbose, encoding) in itertools.chain(every_form, in_turn):
+        text = show_text(file, some, color=False, encoding=encoding, verbose=verbose)
+        too_wide = [line for line in text.split("\n") if cell_len(line) > 80]
+        assert not too_wide
+        assert harmless(text)
+        text.encode(encoding)
     kernels: list[Kernel] = [d.kernel for d in diagnoses[:3]]
     for line in metrics_text(kernels, color=False, encoding="utf-8", verbose=True).split("\n"):
         assert cell_len(line) <= 80

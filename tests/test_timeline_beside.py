@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from ncukit.render.timeline.beside import Beside, beside
 from ncukit.render.timeline.section import timeline_section
 from ncukit.render.view import page_view
 from tests.builders import kernel, raw_kernel
+from tests.command import Done, ncukit
 from tests.nsys_builder import LAUNCH, Builder
 from tests.torch_builder import training
 
@@ -374,16 +374,13 @@ def test_the_text_has_the_region_after_the_verdict(
     assert too_wide == []
 
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Done]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    def ncukit(*arguments: object) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "ncukit", *map(str, arguments)]
-        return subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, check=False)
-
-    return ncukit
+    """Run ``ncukit`` in a folder of the test."""
+    return functools.partial(ncukit, cwd=tmp_path)
 
 
 def test_one_trace_goes_with_every_report(run: Run, tmp_path: Path) -> None:

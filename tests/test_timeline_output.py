@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from ncukit.render.timeline.text import timeline_text
 from ncukit.render.timeline.trace import events, write_trace
 from ncukit.schemas import text as schema_text
 from tests.builders import kernel, raw_kernel
+from tests.command import ncukit
 from tests.nsys_builder import COPY_ASYNC, LAUNCH, Builder
 
 US, MS = 1_000, 1_000_000
@@ -396,13 +396,11 @@ def test_an_existing_trace_is_kept_without_force(trace_file: Path, tmp_path: Pat
 # ---- the command -------------------------------------------------------------------------------------------
 
 
-def ncukit(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "ncukit", "timeline", *map(str, arguments)]
-    return subprocess.run(argv, capture_output=True, text=True, cwd=cwd, check=False)
+timeline = functools.partial(ncukit, "timeline")
 
 
 def test_json_is_all_that_stdout_holds(trace_file: Path, tmp_path: Path) -> None:
-    done = ncukit(trace_file, "--json", "-o", "t.html", "--trace", "t.json", cwd=tmp_path)
+    done = timeline(trace_file, "--json", "-o", "t.html", "--trace", "t.json", cwd=tmp_path)
     assert done.returncode == 0
     assert best_match(SCHEMA.iter_errors(json.loads(done.stdout))) is None
     assert done.stderr.split() == ["t.html", "t.json"]
@@ -414,13 +412,13 @@ def test_a_trace_without_gpu_work_ends_with_4_and_no_sql(tmp_path: Path) -> None
     builder = Builder()
     builder.nvtx("step", 0, 100)
     path = builder.write(tmp_path / "cpu.sqlite")
-    done = ncukit(path, cwd=tmp_path)
+    done = timeline(path, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "")
     error, hint = done.stderr.splitlines()
     assert error == f"error: no GPU kernel ran in {path}"
     assert hint.startswith("hint: Possible reasons, likeliest first: (1) the program used the CPU only")
     assert not re.search(r"sqlite3|Traceback|no such table", done.stderr)
-    error_json = json.loads(ncukit(path, "--json", cwd=tmp_path).stdout)
+    error_json = json.loads(timeline(path, "--json", cwd=tmp_path).stdout)
     assert error_json["error"]["code"] == "no-gpu-kernel"
 
 
@@ -430,13 +428,13 @@ def test_the_command_leaves_the_trace_and_its_folder_alone(trace_file: Path, tmp
     path = folder / "t.sqlite"
     path.write_bytes(trace_file.read_bytes())
     before = path.stat()
-    assert ncukit(path, cwd=tmp_path).returncode == 0
+    assert timeline(path, cwd=tmp_path).returncode == 0
     assert [p.name for p in folder.iterdir()] == ["t.sqlite"]
     assert (path.stat().st_mtime_ns, path.read_bytes()) == (before.st_mtime_ns, trace_file.read_bytes())
 
 
 def test_a_kernel_that_is_asked_for_and_missing_is_a_usage_error(trace_file: Path, tmp_path: Path) -> None:
-    done = ncukit(trace_file, "--kernel", "softmax", cwd=tmp_path)
+    done = timeline(trace_file, "--kernel", "softmax", cwd=tmp_path)
     assert done.returncode == 2
     assert "no kernel of the region matches 'softmax'" in done.stderr
 
@@ -444,7 +442,7 @@ def test_a_kernel_that_is_asked_for_and_missing_is_a_usage_error(trace_file: Pat
 def test_where_no_launch_can_be_chosen_the_rest_is_still_shown(tmp_path: Path) -> None:
     builder = Builder()
     builder.copy("h2d", 1 << 20, 0, 1000)
-    done = ncukit(builder.write(tmp_path / "t.sqlite"), cwd=tmp_path)
+    done = timeline(builder.write(tmp_path / "t.sqlite"), cwd=tmp_path)
     assert done.returncode == 0
     assert "transfer-bound" in done.stdout
     assert "no kernel ran, only copies and memory sets" in done.stdout

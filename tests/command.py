@@ -1,0 +1,38 @@
+"""The command line in this process: what `ncukit WORDS` prints and the exit code that it ends with."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from ncukit.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def ncukit(*words: object, cwd: Path | None = None) -> Done:
+    """Run ``ncukit`` with ``words``, in the folder ``cwd``; nothing comes on stdin."""
+    with (
+        patch.object(sys, "argv", ["ncukit", *map(str, words)]),
+        patch.object(sys, "stdin", io.StringIO()),
+        chdir(cwd or Path.cwd()),
+        redirect_stdout(io.StringIO()) as out,
+        redirect_stderr(io.StringIO()) as err,
+    ):
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
