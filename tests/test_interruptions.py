@@ -23,7 +23,7 @@ from tests.mutations.run import Ended, run
 from tests.mutations.warm import warm
 from tests.runs import WORKLOAD, Lab, gemm, whole, with_driver
 
-PLACES = (0.03, 0.3, 0.6, 0.9)
+PLACES = (0.03, 0.4, 0.9)
 STAGES = {"timing": 0, "nsys": 1, "ncu": 2}
 """Of a run: how often the script ran before."""
 
@@ -192,18 +192,23 @@ def goes_on(lab: Lab, folder: Path) -> None:
     assert left_over(lab.folder) == []
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_run_that_is_interrupted_says_how_it_goes_on(lab: Lab, stage: str) -> None:
-    hold = f"""
+def interrupted(lab: Lab, *words: str, before: int = 0) -> list[str]:
+    """Press Ctrl-C thrice when the script runs for the ``before``-th time and one; return what was said.
+
+    Once is enough; more must not break off the cleaning up.
+    """
+    lab.script(
+        WORKLOAD
+        + f"""
 import os, pathlib, time
-if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) == {STAGES[stage] + 1}:
+if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) == {before + 1}:
     pathlib.Path("held").touch()
     time.sleep(60)
 """
-    lab.script(WORKLOAD + hold)
+    )
     (lab.folder / "hold").touch()
     process = subprocess.Popen(
-        [sys.executable, "-m", "ncukit", *RUN],
+        [sys.executable, "-m", "ncukit", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -213,19 +218,47 @@ if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) =
     end = time.monotonic() + 60
     while not (lab.folder / "held").exists() and time.monotonic() < end:
         time.sleep(0.02)
-    for _ in range(3):  # once is enough; more must not break off the cleaning up
+    for _ in range(3):
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.05)
-    _, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=30)
+    (lab.folder / "hold").unlink()
+    assert (process.returncode, out) == (130, "")
+    return [line for line in err.splitlines() if not line.startswith("note: ")]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_run_that_is_interrupted_says_how_it_goes_on(lab: Lab, stage: str) -> None:
+    said = interrupted(lab, *RUN, before=STAGES[stage])
     (folder,) = lab.runs()
-    said = [line for line in err.splitlines() if not line.startswith("note: ")]
-    assert process.returncode == 130
     assert said == [
         "error: interrupted",
         f"hint: what is done is kept: ncukit profile --resume {folder.relative_to(lab.folder)} goes on",
     ]
-    (lab.folder / "hold").unlink()
     goes_on(lab, folder)
+
+
+def test_a_sweep_that_is_interrupted_goes_on_as_a_whole(lab: Lab) -> None:
+    said = interrupted(lab, *RUN, "--param", "n=8,16", "-o", "sweep", "--skip-ncu", before=3)
+    assert said[1] == "hint: what is done is kept: ncukit profile --resume sweep goes on"
+    assert left_over(lab.folder) == []
+    again = lab("profile", "--resume", "sweep")
+    assert again.code == 0, again.err
+    assert json.loads((lab.folder / "sweep" / "run.json").read_text())["status"] == "complete"
+    assert len(lab.bodies()) == 5  # of four, the one that was interrupted twice
+
+
+@pytest.mark.parametrize(
+    ("words", "before"),
+    [
+        (("time", "work.py", "--kernel", "gemm"), 0),
+        (("experiment", "work.py", "--baseline", "gemm", "--control", "n=8,16", "-o", "out"), 3),
+    ],
+)
+def test_what_keeps_nothing_leaves_nothing(lab: Lab, words: tuple[str, ...], before: int) -> None:
+    assert interrupted(lab, *words, before=before) == ["error: interrupted"]
+    assert (at_work(lab.folder), left_over(lab.folder)) == ([], [])
+    assert not (lab.folder / "out").exists()
 
 
 @pytest.mark.parametrize("place", [0.02, 0.4, 0.97])
