@@ -369,6 +369,7 @@ def test_the_library_shows_no_controls_either(make: Callable[[Path], Path], tmp_
 
 
 AUDITED = '{"dependencies": [{"name": "a", "version": "1", "vulns": [%s]}]}'
+SKIPPED = '{"dependencies": [{"name": "b", "skip_reason": "not found on the index"}%s]}'
 
 
 @pytest.mark.parametrize(
@@ -377,6 +378,9 @@ AUDITED = '{"dependencies": [{"name": "a", "version": "1", "vulns": [%s]}]}'
         (AUDITED % "", 0, "1 packages, 0 known"),
         (AUDITED % '{"id": "CVE-1", "fix_versions": ["2"]}', 1, "a 1: CVE-1, fixed in 2"),
         ("", 0, "not run: its service cannot be reached (no route)"),
+        (SKIPPED % "", 0, "not run: the index tells nothing of any of 1 packages"),
+        (SKIPPED % ', {"name": "a", "version": "1", "vulns": []}', 0, "1 packages, 0 known"),
+        (SKIPPED % ', {"name": "a", "version": "1", "vulns": []}', 0, "pip-audit: not checked: b\n"),
     ],
 )
 def test_an_audit_that_could_not_ask_says_that_it_did_not_run(
