@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from ncukit.read import isolate
 from tests import interruptions
 from tests.conftest import CHECKOUT
 from tests.interruptions import WORKS, at_work, left_over, stopped
@@ -148,6 +149,47 @@ runpy.run_module("ncukit", run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+def children() -> set[int]:
+    tasks = Path("/proc/self/task").glob("*/children")
+    return {int(process) for task in tasks for process in task.read_text().split()}
+
+
+def blocked(status: str) -> bool:
+    """Return whether Ctrl-C does not reach a process, by its ``/proc/.../status``."""
+    masks = [int(line.split()[1], 16) for line in status.splitlines() if line[:6] in ("SigBlk", "SigIgn")]
+    return any(mask & 1 << (signal.SIGINT - 1) for mask in masks)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+@pytest.mark.parametrize("start", [isolate._fork, isolate._execute])
+def test_no_ctrl_c_reaches_a_reader_from_its_first_moment_on(start: Callable[[str], isolate._Start]) -> None:
+    """The terminal sends it to all: a child that is still loading would show a traceback."""
+    before = children()
+    wait, requests, answers = start(str(interruptions.COPY))
+    (child,) = children() - before
+    assert blocked(Path(f"/proc/{child}/status").read_text())
+    assert not blocked(Path("/proc/self/status").read_text())
+    requests.close()
+    answers.close()
+    wait()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+def test_no_ctrl_c_reaches_a_worker_from_its_first_moment_on() -> None:
+    """In a process of its own: only the first start of multiprocessing starts its tracker too."""
+    program = """
+from pathlib import Path
+from ncukit.dataset.workers import _Worker
+if __name__ == "__main__":
+    worker = _Worker(len)
+    print(Path(f"/proc/{worker.process.pid}/status").read_text(), "|", Path("/proc/self/status").read_text())
+    worker.end()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    worker, own = done.stdout.split("|")
+    assert (blocked(worker), blocked(own)) == (True, False)
 
 
 # ---- a run ---------------------------------------------------------------------------------------

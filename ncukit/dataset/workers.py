@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol, TypeVar
@@ -46,6 +47,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(work, other), daemon=True)
+        resource_tracker.ensure_running()  # it unblocks signals when it starts
         with undisturbed():
             self.process.start()
         other.close()
@@ -147,6 +149,7 @@ def _replaced(
 
 def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:
     """Answer tasks until the other side is gone; what the native library prints goes nowhere."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
