@@ -1,9 +1,9 @@
 """Install the wheel in fresh environments, at both ends of the versions that it allows, and try it there.
 
-    python -m scripts.compatibility                    # every declared Python that is found; pip, pipx, uvx
+    python -m scripts.compatibility                    # every declared Python that is found; pip, pipx, uv
     python -m scripts.compatibility --python 3.12 --versions lowest
-    python -m scripts.compatibility --installers       # pip, the sdist, pipx and uvx alone, without tests
-    python -m scripts.compatibility --record           # all of it, into docs/compatibility.md
+    python -m scripts.compatibility --installers       # pip, the sdist, pipx and uv alone, without tests
+    python -m scripts.compatibility --record           # what was tried, into docs/compatibility.md
 
 Ends with 1 where something fails.  Everything lies in build/compatibility.  What is tried is the installed
 wheel: the tests run in an unpacked source distribution without its ``ncukit``.
@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import argparse
 import platform
+import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
@@ -49,8 +50,8 @@ def main() -> int:
     if not asked.python:
         rows += installers(built, tools)
     failed = sum(bool(row.failure) for row in rows)
-    if asked.record and not failed:
-        record(rows)
+    if asked.record:
+        record([row for row in rows if not row.failure])
     print(f"compatibility: {len(rows) - failed} passed, {failed} failed")
     return int(bool(failed))
 
@@ -59,12 +60,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", action="append", metavar="3.N", help="only this Python; repeatable")
     parser.add_argument("--versions", choices=ENDS, help="only this end")
-    parser.add_argument("--installers", action="store_true", help="only the sdist, pipx and uvx")
+    parser.add_argument("--installers", action="store_true", help="only the ways to install, without tests")
     parser.add_argument("--record", action="store_true", help="write the results into docs/compatibility.md")
-    asked = parser.parse_args()
-    if asked.record and (asked.python or asked.versions or asked.installers):
-        parser.error("--record needs all of it")
-    return asked
+    return parser.parse_args()
 
 
 def build() -> Built:
@@ -106,27 +104,30 @@ def tried(name: str, trial: Callable[[], Row | str]) -> Row:
     return row
 
 
-def record(rows: Sequence[Row]) -> None:
-    """Write ``rows`` into the page, in the place of the last ones."""
+def record(rows: Iterable[Row]) -> None:
+    """Write ``rows`` into the page; what was not tried now stays as it was, with its date."""
     head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    PAGE.write_text(f"{head}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
-
-
-def table(rows: Sequence[Row]) -> str:
-    """Return the results as Markdown: a row an environment, then a row a way to install."""
-    made = [row for row in rows if row.versions]
-    lines = [
-        f"{datetime.now(UTC):%Y-%m-%d}, ncukit {version()}, {platform.system()} {platform.machine()}.",
+    last, _, tail = rest.partition(END)
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    lines = dict(re.findall(r"^(\| (?:Python|p|u)[^|]* )(\|.*)$", last, re.MULTILINE))
+    for row in rows:
+        cells = [*[row.versions[name] for name in DEPENDENCIES if row.versions], row.result, today]
+        lines[f"| {row.what} "] = f"| {' | '.join(cells)} |"
+    made = sorted(first + more for first, more in lines.items() if first.startswith("| Python"))
+    ways = [first + more for first, more in lines.items() if not first.startswith("| Python")]
+    table = [
+        f"ncukit {version()}, {platform.system()} {platform.machine()}.",
         "",
-        f"| environment | {' | '.join(DEPENDENCIES)} | tests |",
-        f"| --- |{' --- |' * len(DEPENDENCIES)} --- |",
-        *[f"| {row.what} | {' | '.join(row.versions.values())} | {row.result} |" for row in made],
+        f"| environment | {' | '.join(DEPENDENCIES)} | tests | date |",
+        f"| --- |{' --- |' * (len(DEPENDENCIES) + 2)}",
+        *made,
         "",
-        "| also | |",
-        "| --- | --- |",
-        *[f"| {row.what} | {row.result} |" for row in rows if not row.versions],
+        "| way to install | tried | date |",
+        "| --- | --- | --- |",
+        *ways,
     ]
-    return "\n".join(lines) + "\n"
+    text = "\n".join([head + BEGIN, *table, "", END + tail])
+    PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

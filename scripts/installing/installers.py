@@ -1,4 +1,4 @@
-"""The ways to install: pip, pip from the source distribution, pipx, uvx."""
+"""The ways to install: pip, pip from the source distribution, pipx, uv."""
 
 from __future__ import annotations
 
@@ -49,17 +49,28 @@ def pipx(built: Built, tools: Environment, folder: Path) -> str:
     return f"`pipx run` ({shown.strip()}), `pipx install`, used, `pipx uninstall`"
 
 
-def uvx(built: Built, tools: Environment, folder: Path) -> str:
-    """Run the wheel without installing it."""
-    place = new(folder / "uvx")
-    environ = registry(tools) | {"UV_PYTHON": sys.executable}
+def uv(built: Built, tools: Environment, folder: Path) -> str:
+    """Run the wheel once, install it, use it, remove it."""
+    place = new(folder / "uv")
+    environ = registry(tools) | {
+        "UV_PYTHON": sys.executable,
+        "UV_TOOL_DIR": str(place / "tools"),
+        "UV_TOOL_BIN_DIR": str(place / "bin"),
+    }
     words = [tools.program("uvx"), "--from", built.wheel, "ncukit"]
-    shown = run([*words, "--version"], cwd=place, env=environ)
     if "NEXT EXPERIMENT" not in run([*words, "demo"], cwd=place, env=environ):
         raise Failed("ncukit demo shows no experiment")
     if not (pages := list((place / "reports" / "demo").glob("*.html"))):
         raise Failed("ncukit demo wrote no page")
-    return f"`uvx` ({shown.strip()}), demo with {len(pages)} pages"
+    program = tools.program("uv")
+    run([program, "tool", "install", built.wheel], env=environ)
+    if any((place / "tools").rglob("site-packages/torch")):
+        raise Failed("torch was installed: it is an extra")
+    use(place / "bin" / "ncukit", place / "use")
+    run([program, "tool", "uninstall", "ncukit"], env=environ)
+    if left := [path for path in (place / "bin", place / "tools") if any(path.glob("ncukit*"))]:
+        raise Failed(f"left behind by uv tool uninstall: {left}")
+    return f"`uvx` (demo with {len(pages)} pages), `uv tool install`, used, `uv tool uninstall`"
 
 
 def _content(wheel: Path) -> dict[str, int]:
@@ -76,5 +87,5 @@ INSTALLERS: dict[str, Callable[[Built, Environment, Path], str]] = {
     "pip": pip,
     "pip, from the source distribution": sdist,
     "pipx": pipx,
-    "uvx": uvx,
+    "uv": uv,
 }
