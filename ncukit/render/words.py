@@ -67,6 +67,7 @@ FAMILIES: Mapping[str, str] = {
     "context": "Context",
 }
 
+_NUMBERS = frozenset((int, float, bool, type(None)))
 _MARKS = re.compile(r"\{([\w.]+)\}|@(?=\w)")
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # controls, lone surrogates, no characters at all
@@ -89,8 +90,8 @@ def cleaned(tree: Any) -> Any:
         return clean(tree)
     if isinstance(tree, dict):
         return {clean(key): cleaned(value) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return [cleaned(item) for item in tree]
+    if isinstance(tree, (list, tuple)):  # most are long columns of numbers
+        return [item if type(item) in _NUMBERS else cleaned(item) for item in tree]
     return tree
 
 
