@@ -863,7 +863,7 @@ def test_what_was_not_measured_is_not_called_idle():
     """Where issue slots and DRAM alone are known, another unit may be full."""
     found = outcome("nothing-busy", launch(issue_busy_pct=14.2, dram_throughput_pct=1.9))
     assert isinstance(found, Finding)
-    assert found.title.startswith("No unit is busy: of those that were measured, issue slots leads at 14.2")
+    assert found.title.startswith("No unit is busy: the busiest known, issue slots, reaches 14.2")
     assert found.advice == "What was not measured may be busy: collect --section SpeedOfLight."
     assert found.severity == "low"
 

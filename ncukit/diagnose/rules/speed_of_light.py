@@ -101,7 +101,7 @@ def nothing_busy(k: View) -> Found | None:
         level, advice = "low", "What was not measured may be busy: collect --section SpeedOfLight."
         busiest = max(ranked, key=lambda s: s.percent)
         k.share(busiest.unit.id)
-        seen = f"of those that were measured, {busiest.name} leads at {short(busiest.percent, '%')}"
+        seen = f"the busiest known, {busiest.name}, reaches {short(busiest.percent, '%')}"
     else:
         return None
     occupancy = k.get("achieved_occupancy_pct")
