@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from ncukit import __version__
+from scripts import compatibility
+from scripts.installing import environment, trial
 from tests.conftest import CHECKOUT
 
 # Folders of the checkout -> where their files lie in the wheel.
@@ -136,33 +140,66 @@ def test_the_metadata_says_what_it_is(wheel: Path) -> None:
     assert "\nRequires-Dist: torch>=2.4; extra == 'torch'\n" in metadata
 
 
-def test_the_installed_wheel_does_the_demo(wheel: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(site),
-        str(wheel),
-    ]
-    subprocess.run(install, check=True, capture_output=True)
-    environment = {**os.environ, "PYTHONPATH": str(site)}  # before the checkout, which is installed editable
+def test_the_wheel_is_installed_does_the_demo_and_is_removed_without_a_trace(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """With the dependencies of this environment; scripts/compatibility.py fetches them as a user does."""
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (site / "needed.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    user = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
 
-    def run(*argv: str) -> str:
-        done = subprocess.run(
-            argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+    def run(*argv: object, env: dict[str, str] | None = user) -> str:
+        words = [str(word) for word in argv]
+        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert run(sys.executable, "-c", "import ncukit; print(ncukit.__file__)").startswith(str(site))
-    shown = run(str(site / "bin" / "ncukit"), "demo", "-o", "pages")
-    assert "shared" in shown
+    def pip(*words: object) -> None:
+        run(sys.executable, "-m", "pip", "--python", python, "-q", *words, env=None)
+
+    before = everything(tmp_path / "venv")
+    pip("install", "--no-deps", "--no-index", wheel)
+    assert run(python, "-c", "import ncukit; print(ncukit.__file__)").startswith(str(site))
+    assert run(site.parents[2] / "bin" / "ncukit", "demo", "-o", "pages").count("NEXT EXPERIMENT") == 1
     assert {path.stem for path in (tmp_path / "pages").glob("*.html")} == {
         Path(name).stem for name in kept(CHECKOUT / "reports" / "samples") if name.endswith(".ncu-rep")
     }
+    written = {path.parent for path in (tmp_path / "home").rglob("*") if path.is_file()}
+    assert written == {tmp_path / "home" / ".cache" / "ncukit" / "templates"}
+    pip("uninstall", "-y", "ncukit")
+    assert everything(tmp_path / "venv") == before
+
+
+def everything(folder: Path) -> list[str]:
+    """Return all files and folders below ``folder``."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_the_pythons_that_are_declared_begin_with_the_oldest_that_may_install_it() -> None:
+    assert f">={environment.PYTHONS[0]}" == environment.PROJECT["requires-python"]
+    assert sorted(environment.PYTHONS, key=lambda minor: int(minor[2:])) == environment.PYTHONS
+
+
+def test_tests_of_every_dependency_run_with_its_lowest_and_its_newest_version() -> None:
+    assert list(trial.SELECTION) == environment.DEPENDENCIES
+    for names in trial.SELECTION.values():
+        assert all((CHECKOUT / "tests" / f"{name}.py").is_file() for name in names)
+
+
+def test_what_the_page_of_versions_shows_is_what_was_tried_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "compatibility.md"
+    page.write_text(f"before\n\n{compatibility.BEGIN}\n{compatibility.END}\nafter\n")
+    monkeypatch.setattr(compatibility, "PAGE", page)
+    versions = dict.fromkeys(environment.DEPENDENCIES, "1.2")
+    old, new = (trial.Row("Python 3.11.1, lowest", f"{n} passed", versions) for n in (3, 4))
+    compatibility.record([old, trial.Row("pip", "used")])
+    compatibility.record([new])
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert text.count("| Python 3.11.1, lowest | 1.2 |") == text.count("| 4 passed |") == 1
+    assert text.count("| pip | used |") == 1
