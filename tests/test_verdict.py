@@ -541,6 +541,15 @@ def test_what_another_counter_says_is_not_called_missing():
     assert [sentence for sentence in found.missing if sentence.startswith("How busy the memory system")]
 
 
+def test_what_this_gpu_does_not_count_is_not_called_missing():
+    """No --section brings DRAM counters of a GPU that has no DRAM of its own."""
+    absent = Value("dram_throughput_pct", None, "%", reason="not on this GPU (CC 7.2); absent: integrated")
+    found = diagnose(launch(dram_throughput_pct=absent, grid_size=4096, blocks_per_sm=30.0)).verdict
+    assert found.cls == "undetermined"
+    assert found.missing
+    assert not [sentence for sentence in found.missing if "DRAM" in sentence]
+
+
 def test_one_side_alone_does_not_make_latency():
     verdict = diagnose(launch(dram_throughput_pct=20.0, kernel_duration=1e-3)).verdict
     assert verdict.cls == "undetermined"

@@ -69,7 +69,10 @@ def missing(facts: Facts, call: Call) -> tuple[str, ...]:
 
 
 def _unknown(facts: Facts, id: str) -> bool:
-    return facts.number(id) is None and facts.shares.get(KNOWN_BY.get(id, "")) is None
+    """Return whether nothing says what ``id`` would, although it is counted on this GPU."""
+    value = facts.kernel.metrics.get(id)
+    never = value is not None and (value.reason or "").startswith("not on this GPU")
+    return not never and facts.number(id) is None and facts.shares.get(KNOWN_BY.get(id, "")) is None
 
 
 def _lacking(facts: Facts, id: str, what: str) -> str:

@@ -51,7 +51,7 @@ def _length(launches: Sequence[Launch]) -> dict[str, Any]:
     unknown = sum(launch.duration is None for launch in launches)
     lost = line(f" The duration of {unknown:,} is unknown.") if unknown else []
     if brief:
-        text = f"{brief:,} of {len(launches):,} launches are shorter than 10 µs: "
+        text = f"{brief:,} of {len(launches):,} launches {'is' if brief == 1 else 'are'} shorter than 10 µs: "
         text += "clocks and shares of elapsed cycles are noisy."
         return fact("Length", "warn", "too short", line(text) + lost)
     if unknown == len(launches):
