@@ -27,10 +27,10 @@ SELECTION = {
     "ncu-report": ("test_native", "test_samples"),
     "pandas": ("test_frame",),
     "pyarrow": ("test_dataset",),
-    "jinja2": ("test_html", "test_experiment"),
-    "typer": ("test_cli",),
+    "jinja2": ("test_html",),
+    "typer": ("test_cli", "test_help"),
     "rich": ("test_text",),
-    "plotly": ("test_charts",),
+    "plotly": ("test_html", "test_figures"),
     "numpy": ("test_frame",),
 }
 """The tests of what each dependency is needed for."""
