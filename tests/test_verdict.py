@@ -74,6 +74,14 @@ def test_a_sum_of_stall_states_names_its_parts():
     assert said[text] == pytest.approx(81.0)
 
 
+def test_a_metric_to_watch_has_the_value_that_the_metric_has():
+    """The reasons add up to a little more than the counter of the latency, of which the metric is a share."""
+    verdict = judge(**stalls(block_barrier=5.77), stall_share_synchronization_pct=58.0)
+    assert verdict.limiter == "synchronisation"
+    assert verdict.experiment is not None
+    assert verdict.experiment.watch == "stall_share_synchronization_pct: 58.0\u202f% now."
+
+
 def test_one_stall_state_is_the_one_that_the_unit_causes():
     waits = stalls(global_memory_dependency=7.6)
     verdict = judge(dram_throughput_pct=91.0, memory_throughput_pct=91.0, **waits)
