@@ -1,12 +1,17 @@
 """``python -m ncukit``: the command line."""
 
+import gc
 import sys
 
 from ncukit import interruption
 
+COLLECT = (50_000, 20, 50)
+"""When to look for garbage: reports make hundreds of thousands of objects and hardly a cycle among them."""
+
 
 def main() -> None:
     """Run the command line; Ctrl-C while it is loaded, or when its work is done, shows no traceback."""
+    gc.set_threshold(*COLLECT)
     try:
         with interruption.heard():
             try:

@@ -5,7 +5,6 @@ Results go to stdout, words to stderr; an error is two lines, what happened and 
 
 from __future__ import annotations
 
-import gc
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -21,9 +20,6 @@ COMMANDS = (
     *("profile", "time", "experiment", "report", "show", "metrics", "compare", "baseline", "timeline"),
     *("ops", "dataset", "index", "roofline", "mfu", "advise", "probe", "catalog", "doctor", "demo", "schema"),
 )
-
-COLLECT = (50_000, 20, 50)
-"""When to look for garbage: reports make hundreds of thousands of objects and hardly a cycle among them."""
 
 
 def _version(value: bool) -> None:
@@ -83,7 +79,6 @@ def application(*names: str) -> typer.Typer:
 
 def main() -> None:
     """Run the command line; every error ends as two lines on stderr and its exit code."""
-    gc.set_threshold(*COLLECT)
     output.debug = _take_debug()
     output.show_what_the_terminal_cannot()
     first = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
