@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from ncukit.catalog import load
@@ -120,16 +121,28 @@ def kernel(
     unknown = sorted((set(neutral) - set(catalog.metrics)) | (set(signals or {}) - set(catalog.signals)))
     if unknown:
         raise KeyError(f"not in the catalog: {', '.join(unknown)}")
-    metrics = {id: _value(id, neutral.get(id), metric.unit) for id, metric in catalog.metrics.items()}
-    units = {id: metric.unit for id, metric in catalog.signals.items()}
+    unknown_metrics, unknown_signals = _unknown()
     return Kernel(
         file=file,
         raw=raw or raw_kernel(),
-        metrics=metrics,
-        signals={id: _value(id, (signals or {}).get(id), unit) for id, unit in units.items()},
+        metrics=unknown_metrics
+        | {id: _value(id, value, catalog.metrics[id].unit) for id, value in neutral.items()},
+        signals=unknown_signals
+        | {id: _value(id, value, catalog.signals[id].unit) for id, value in (signals or {}).items()},
         breakdowns={id: tuple(members.items()) for id, members in (breakdowns or {}).items()},
         failed=failed,
     )
+
+
+@cache
+def _unknown() -> tuple[dict[str, Value], dict[str, Value]]:
+    """Return every metric and every signal of the catalog without a value."""
+    catalog = load()
+    metrics, signals = (
+        {id: _value(id, None, one.unit) for id, one in ids.items()}
+        for ids in (catalog.metrics, catalog.signals)
+    )
+    return metrics, signals
 
 
 def _value(id: str, value: Number | Value, unit: str) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -31,6 +32,14 @@ time.tzset()
 # Every run tries the same examples, however slow the machine; HYPOTHESIS_PROFILE=default looks for new ones.
 hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_collection_finish() -> None:
+    """Let no garbage collection look at modules and at thousands of tests again."""
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
