@@ -558,6 +558,12 @@ def test_what_this_gpu_does_not_count_is_not_called_missing():
     assert not [sentence for sentence in found.missing if "DRAM" in sentence]
 
 
+def test_what_to_watch_has_no_loose_end_where_bytes_are_unknown():
+    full = judge(dram_throughput_pct=91.0, memory_throughput_pct=91.0)
+    assert full.experiment is not None
+    assert full.experiment.watch == "dram_throughput_pct stays where it is."
+
+
 def test_one_side_alone_does_not_make_latency():
     verdict = diagnose(launch(dram_throughput_pct=20.0, kernel_duration=1e-3)).verdict
     assert verdict.cls == "undetermined"
