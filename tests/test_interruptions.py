@@ -224,6 +224,7 @@ def goes_on(lab: Lab, folder: Path) -> None:
         ("failed", "interrupted"),
         ("incomplete", "interrupted"),
     )
+    assert {step["state"] for step in record["steps"]} <= {"done", "failed"}
     before = {step["name"] for step in record["steps"] if step["state"] == "done"}
     bodies = len(lab.bodies()) if (lab.folder / "runs").exists() else 0
     again = lab("profile", "--resume", str(folder))
@@ -303,7 +304,7 @@ def test_what_keeps_nothing_leaves_nothing(lab: Lab, words: tuple[str, ...], bef
     assert not (lab.folder / "out").exists()
 
 
-@pytest.mark.parametrize("place", [0.02, 0.4, 0.97])
+@pytest.mark.parametrize("place", [0.02, 0.97])
 def test_a_run_can_be_interrupted_between_its_steps(lab: Lab, place: float, run_length: int) -> None:
     ended = stopped((*RUN, "-o", "here"), lab.folder, int(place * run_length))
     assert ended.code == 130, ended.err

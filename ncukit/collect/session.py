@@ -189,12 +189,16 @@ class Session:
 
 
 def interrupted(session: Session, stop: KeyboardInterrupt, *, evidence: bool) -> None:
-    """Record that the run was broken off, and note on ``stop`` how it goes on."""
-    cause = Failure("interrupted", "interrupted", "interrupted", "go on with --resume")
+    """Record that the run was broken off, and in which step; note on ``stop`` how it goes on."""
+    how = f"ncukit profile --resume {shlex.quote(str(session.directory.path))} goes on"
+    cause = Failure("interrupted", "interrupted", "the run was interrupted", how).as_dict()
+    steps = tuple(
+        replace(step, state="failed", failure=cause) if step.state == "planned" else step
+        for step in session.run.steps
+    )
     with suppress(OSError):
-        session.update(status="incomplete" if evidence else "failed", error=cause.as_dict())
-    path = shlex.quote(str(session.directory.path))
-    stop.add_note(f"what is done is kept: ncukit profile --resume {path} goes on")
+        session.update(status="incomplete" if evidence else "failed", error=cause, steps=steps)
+    stop.add_note(f"what is done is kept: {how}")
 
 
 def tool_failure(error: ToolError) -> Failure:
