@@ -152,6 +152,7 @@ def qualified(demangled: str) -> str:
     return text[begin:].strip()
 
 
+@functools.lru_cache(maxsize=1024)  # a trace repeats few names, of thousands of characters, many times
 def function_of(demangled: str) -> str:
     """Return the name of a kernel without return type, namespaces, templates and parameters.
 
