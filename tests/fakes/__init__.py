@@ -29,10 +29,13 @@ def install(folder: Path, *, ncu: Path | None = None, nsys: Path | None = None) 
 
     ``ncu`` and ``nsys`` are the real tools, which check every command line where given.
     """
+    from tests.fakes.answers import answers  # late: the stand-ins themselves begin with this module
+
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("ncu", "nsys"):
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKES / name}" "$@"\n')
+        start = f'exec "{sys.executable}" -S "{FAKES / name}" "$@"'
+        script.write_text(f"#!/bin/sh\n{answers(name)}\n{start}\n")
         script.chmod(0o755)
     variables = {"NCUKIT_NCU": str(folder / "ncu"), "NCUKIT_NSYS": str(folder / "nsys")}
     real = {"NCUKIT_FAKE_REAL_NCU": ncu, "NCUKIT_FAKE_REAL_NSYS": nsys}
