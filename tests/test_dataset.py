@@ -314,9 +314,10 @@ def test_rows_of_other_code_are_computed_again_without_a_new_version(tmp_path: P
     assert not edited("diagnose/rules.py~")
 
 
-def test_the_fingerprint_follows_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", ["code_hash", "version"])
+def test_the_fingerprint_follows_the_code_and_the_reader(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     before = fingerprint()
-    monkeypatch.setattr("ncukit.dataset.schema.code_hash", lambda: "other")
+    monkeypatch.setattr(f"ncukit.dataset.schema.{part}", lambda *_: "other")
     assert fingerprint.__wrapped__() != before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ def schema() -> Any:
 @functools.cache
 def fingerprint() -> str:
     """Return what identifies how rows are computed; rows with another one are out of date."""
-    return hashlib.sha256(f"{SCHEMA} {__version__} {file_schema()} {code_hash()}".encode()).hexdigest()
+    made_by = f"{SCHEMA} {__version__} {code_hash()} ncu-report {version('ncu-report')}"
+    return hashlib.sha256(f"{made_by} {file_schema()}".encode()).hexdigest()
 
 
 def code_hash(package: Path = _PACKAGE) -> str:
