@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,8 +40,13 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield every module that ``path`` imports, and whether it is for type checkers only."""
+@functools.cache
+def imports(path: Path) -> tuple[tuple[str, bool], ...]:
+    """Return every module that ``path`` imports, and whether it is for type checkers only."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[str, bool]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typing_only = {
         id(inner)
