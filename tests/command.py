@@ -23,16 +23,21 @@ class Done:
 
 def ncukit(*words: object, cwd: Path | None = None) -> Done:
     """Run ``ncukit`` with ``words``, in the folder ``cwd``; nothing comes on stdin."""
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in ("stdout", "stderr")
+    )
     with (
         patch.object(sys, "argv", ["ncukit", *map(str, words)]),
         patch.object(sys, "stdin", io.StringIO()),
         chdir(cwd or Path.cwd()),
-        redirect_stdout(io.StringIO()) as out,
-        redirect_stderr(io.StringIO()) as err,
+        redirect_stdout(out),
+        redirect_stderr(err),
     ):
         try:
             main()
             code = 0
         except SystemExit as end:
             code = int(end.code or 0)
-    return Done(code, out.getvalue(), err.getvalue())
+    for stream in (out, err):
+        stream.seek(0)
+    return Done(code, out.read(), err.read())

@@ -24,6 +24,7 @@ from ncukit.diagnose import RULES
 from ncukit.tools import failures
 from scripts import reference
 from scripts.pages import codes, troubleshooting
+from tests import command as commands
 from tests.conftest import CHECKOUT
 from tests.documented import PAGES, words
 
@@ -78,9 +79,10 @@ def consoles(text: str) -> dict[str, list[str]]:
 
 @functools.cache
 def output(command: str, folder: Path) -> list[str]:
-    argv = [sys.executable, "-m", *shlex.split(command)]
+    program, *words = shlex.split(command)
+    assert program == "ncukit"
     (folder / "reports").exists() or (folder / "reports").symlink_to(CHECKOUT / "reports")
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    done = commands.ncukit(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return [line.rstrip() for line in done.stdout.splitlines()]
 
