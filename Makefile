@@ -1,7 +1,7 @@
 # make demo    the main job on a bundled sample: no GPU, no Nsight tools needed
 # make test    all tests; those that need what this machine lacks are skipped and say why
 # make check   lint (with the security rules), format, types; known vulnerabilities where pip-audit can be asked
-# make compatibility  the wheel with every Python, the lowest and the newest dependencies, pip, pipx and uv; an hour
+# make compatibility  the wheel with every Python, the lowest and the newest dependencies, pip, pipx and uv; half an hour
 # make bench   run times, memory and pages beside the tools that do the same, into benchmarks/RESULTS.md
 # make docs    write the generated documents and the screenshots anew
 # make docs-site   the site of the documents, in build/site
