@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
@@ -98,6 +99,23 @@ def reader_here() -> Iterator[None]:
 def reader_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read reports in children, as users do: for damaged ones, and for tests of those children."""
     monkeypatch.setattr(isolate, "Reader", READER)
+
+
+@pytest.fixture
+def processes() -> None:
+    """Let builds of datasets start the processes that they start for users."""
+
+
+@pytest.fixture
+def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build datasets here, unless a test asks for `processes`: starting one takes longer than its work."""
+    from ncukit.dataset import build
+
+    def run(work: Callable[[Any], Any], tasks: Any, count: int, lost: Any) -> Iterator[Any]:
+        return (work(task) for task in sorted(tasks, key=lambda task: -task.size))
+
+    if "processes" not in request.fixturenames:
+        monkeypatch.setattr(build, "local", SimpleNamespace(run=run))
 
 
 def follows_its_schema(text: str) -> Any:

@@ -11,9 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.dataset
@@ -31,6 +30,8 @@ from ncukit.errors import NcukitError, ReportNotFound, UsageError
 from ncukit.roofline import place
 from tests.conftest import CHECKOUT, follows_its_schema, no_shared, reports
 from tests.ncurep import Device, Launch, write_report
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 SAMPLES = {path.stem: path for path in demo_reports()}
 BROKEN = b"hello, this is no report\n" * 40
@@ -67,22 +68,6 @@ def runs(tmp_path: Path) -> Path:
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
     return tmp_path / "fleet"
-
-
-@pytest.fixture
-def processes() -> None:
-    """Let builds start the processes that they start for users."""
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do the work of builds here, unless a test asks for `processes`: starting one takes longer than it."""
-
-    def run(work: Callable[[Any], Any], tasks: Any, count: int, lost: Any) -> Iterator[Any]:
-        return (work(task) for task in sorted(tasks, key=lambda task: -task.size))
-
-    if "processes" not in request.fixturenames:
-        monkeypatch.setattr(build, "local", SimpleNamespace(run=run))
 
 
 def make(runs: Path, fleet: Path, **options: Any) -> build.Built:

@@ -29,6 +29,8 @@ from tests.diagnoses import HOSTILE
 from tests.ncurep import Device, Launch, write_report
 from tests.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 SAMPLES = {path.stem: path for path in demo_reports()}
 
@@ -408,6 +410,7 @@ def test_a_folder_without_anything_is_an_error(what: str, tmp_path: Path) -> Non
         survey(tmp_path / what)
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_page_is_written_into_the_folder_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
