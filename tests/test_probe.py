@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Callable
@@ -330,6 +331,7 @@ def test_the_allocator_is_asked_between_equal_steps(monkeypatch: pytest.MonkeyPa
         **{name: getattr(fake, name) for name in ("memory_stats", "synchronize", "memory_snapshot")},
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))  # type: ignore[arg-type]
+    gc.freeze()  # the probe collects garbage between steps: not that of all tests before this one
     answer = allocator.probe(fake.run, 10, tmp_path / "snapshot.json")
     found = sound(Probed("allocator", "done", answer["result"]))
     assert fake.calls == allocator.WARM_UP + 10
