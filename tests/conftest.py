@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -29,6 +30,10 @@ os.environ.setdefault("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 time.tzset()
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # in the background of a script: what starts here inherits it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every run tries the same examples, however slow the machine; HYPOTHESIS_PROFILE=default looks for new ones.
 hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
