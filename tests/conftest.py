@@ -30,9 +30,8 @@ os.environ.setdefault("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 time.tzset()
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # in the background of a script: what starts here inherits it
+# In the background of a script Ctrl-C is ignored, and what starts here would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every run tries the same examples, however slow the machine; HYPOTHESIS_PROFILE=default looks for new ones.
