@@ -20,6 +20,7 @@ def main() -> None:
                 command_line()
             finally:
                 interruption.finish()
+                gc.freeze()  # the process ends: no garbage is worth looking for
     except KeyboardInterrupt as stop:
         error = interruption.as_error(stop)
         print(f"error: {error.message}", file=sys.stderr)
