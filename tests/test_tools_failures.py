@@ -29,7 +29,7 @@ def ended(*lines: str, code: int = 0, timed_out: bool = False) -> Completed:
 def test_what_is_printed_has_its_code(
     code: str, why: str | None, tool: str, exit_code: int, lines: list[str]
 ) -> None:
-    found = classify(ended(*lines, code=exit_code), Context(tool=tool))
+    found = classify(ended(*lines, code=exit_code), Context(tool=tool, gpu=True))
     assert found is not None
     assert (found.code, found.why) == (code, why)
     assert found.message
@@ -67,6 +67,22 @@ def test_no_driver_is_never_blamed_on_the_program() -> None:
         found = classify(ended(*order, code=1))
         assert found is not None
         assert found.code == "no-driver"
+
+
+@pytest.mark.parametrize(("gpu", "code"), [(True, "driver-mismatch"), (False, "no-driver")])
+def test_a_driver_that_is_not_there_is_not_too_old(gpu: bool, code: str) -> None:
+    lines = (
+        "cudaMalloc(&a, n): CUDA driver version is insufficient for CUDA runtime version",
+        EXIT.format(1),
+    )
+    found = classify(ended(*lines, code=1), Context(tool="python", gpu=gpu))
+    assert found is not None
+    assert found.code == code
+    assert found.evidence == lines[0]
+
+
+def test_a_row_for_machines_without_a_gpu_names_another() -> None:
+    assert {row["without_gpu"] for row in TABLE if "without_gpu" in row} <= {row["id"] for row in TABLE}
 
 
 def test_the_first_cause_wins() -> None:

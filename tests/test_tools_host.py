@@ -50,6 +50,21 @@ def test_the_driver_version_comes_from_the_kernel(tmp_path: Path, text: str, ver
     assert host.driver_version(machine(tmp_path, proc__driver__nvidia__version=text)) == version
 
 
+@pytest.mark.parametrize(
+    ("files", "there"),
+    [
+        ({}, False),
+        ({"dev__nvidiactl": "", "dev__nvidia-uvm": ""}, False),
+        ({"dev__nvidia0": ""}, True),
+        ({"dev__nvidia7": ""}, True),
+        ({"dev__dxg": ""}, True),
+        ({"dev__nvhost-gpu": ""}, True),
+    ],
+)
+def test_a_gpu_is_a_device_of_its_driver(tmp_path: Path, files: dict[str, str], there: bool) -> None:
+    assert host.has_gpu(machine(tmp_path, **files)) is there
+
+
 def test_without_a_driver_there_is_no_version(tmp_path: Path) -> None:
     assert host.driver_version(tmp_path) is None
 

@@ -59,11 +59,13 @@ class Context:
 
     ``kernel`` and ``range`` are the filters that were given to ncu, ``profiler_api`` that it waited for
     cudaProfilerStart; ``range_opened`` is what the program itself says about its region, None if nothing.
+    ``gpu`` is whether the driver shows a GPU here, None where the machine is to be asked.
     ``facts`` fill placeholders of hints: version, driver, installs, python, command, timeout.
     """
 
     tool: str = "ncu"
     place: host.Place = "bare"
+    gpu: bool | None = None
     kernel: str | None = None
     range: str | None = None
     profiler_api: bool = False
@@ -128,6 +130,7 @@ class _Row:
     messages: tuple[str, ...]
     hint: tuple[str, ...]
     places: Mapping[str, tuple[str, ...]]
+    without_gpu: str | None = None
 
     def render(self, context: Context, facts: Mapping[str, str], evidence: str = "") -> Failure:
         known = {"tool": context.tool, "TOOL": context.tool.upper(), **context.facts, **facts}
@@ -206,9 +209,16 @@ def _matches(lines: Sequence[str], context: Context, level: str) -> list[Failure
             facts = {name: text for name, text in match.groupdict().items() if text}
             if "path" in facts and (owner := host.owner(facts["path"])):
                 facts["owner"] = owner
-            found.append(row.render(context, facts, line))
+            found.append(_of_machine(row, context).render(context, facts, line))
             break
     return found
+
+
+def _of_machine(row: _Row, context: Context) -> _Row:
+    """Return the row that speaks for ``row`` where there is no GPU, else ``row``."""
+    if row.without_gpu is None or (host.has_gpu() if context.gpu is None else context.gpu):
+        return row
+    return next(other for other in _table() if other.id == row.without_gpu)
 
 
 def _application_exit(done: Completed, lines: Sequence[str], context: Context) -> int:
@@ -311,6 +321,7 @@ def _table() -> tuple[_Row, ...]:
             messages=(row["message"],) if isinstance(row["message"], str) else tuple(row["message"]),
             hint=tuple(row.get("hint", ())),
             places={place: tuple(row[place]) for place in ("bare", "container", "wsl") if place in row},
+            without_gpu=row.get("without_gpu"),
         )
         for row in rows
     )

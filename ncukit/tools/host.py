@@ -45,6 +45,12 @@ def driver_version(root: Path = _ROOT) -> str | None:
     return found.group(1) if found else None
 
 
+def has_gpu(root: Path = _ROOT) -> bool:
+    """Return whether a driver made a device of a GPU here: NVIDIA's on Linux, of WSL, or of Jetson."""
+    devices = ("nvidia[0-9]*", "dxg", "nvgpu", "nvhost-gpu", "nvhost-ctrl-gpu")
+    return any(any((root / "dev").glob(name)) for name in devices)
+
+
 def counters(root: Path = _ROOT, *, admin: bool | None = None) -> Counters:
     """Return whether the driver lets this user read counters (``RmProfilingAdminOnly``, CAP_SYS_ADMIN)."""
     may = is_admin(root) if admin is None else admin
