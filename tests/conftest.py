@@ -205,6 +205,16 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def without_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the samples without their code: for a new process its disassembly takes 0.4 s of 0.7 s."""
+    from tests import make_samples
+
+    folder = tmp_path_factory.mktemp("without-code")
+    make_samples.main(folder, code=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def ncu() -> Path:
     """Path of the real ncu; skips where there is none."""
     return _tool_or_skip("ncu")

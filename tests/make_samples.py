@@ -7,6 +7,7 @@ are committed beside it.  ``reports/samples`` is the default folder.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tests.ncurep import Code, Launch, Session, report_bytes
@@ -43,19 +44,21 @@ def launch(kernel: Kernel, codes: dict[str, Code]) -> Launch:
     )
 
 
-def sample_bytes(sample: Sample) -> bytes:
-    """Return the report of ``sample``."""
+def sample_bytes(sample: Sample, *, code: bool = True) -> bytes:
+    """Return the report of ``sample``; without ``code`` its launches have no SASS and no source text."""
     codes: dict[str, Code] = {}
     launches = [launch(kernel, codes) for kernel in sample.launches]
+    if not code:
+        launches = [replace(launch, code=None) for launch in launches]
     session = Session(app=sample.name, cmdline=f"synthetic: {sample.about}")
     return report_bytes(launches, sample.launches[0].gpu.device, session)
 
 
-def main(folder: Path = SAMPLES_FOLDER) -> None:
+def main(folder: Path = SAMPLES_FOLDER, *, code: bool = True) -> None:
     """Write every sample into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     for sample in SAMPLES:
-        (folder / f"{sample.name}.ncu-rep").write_bytes(sample_bytes(sample))
+        (folder / f"{sample.name}.ncu-rep").write_bytes(sample_bytes(sample, code=code))
     trace.write(folder / f"{TRACED}.sqlite")
 
 

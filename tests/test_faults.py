@@ -15,13 +15,15 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from ncukit import demo_reports, demo_traces
 from ncukit.errors import UsageError
 from ncukit.whole import beside, write_text
 from tests.runs import WORKLOAD, Lab, gemm, whole, with_driver
 
-ONE = demo_reports()[0]
-TRACE = demo_traces()[0]
+
+@pytest.fixture(scope="session")
+def one(without_code: Path) -> Path:
+    """A report of one launch."""
+    return without_code / "copy-dram.ncu-rep"
 
 
 def ncukit(folder: Path, *words: object, **environ: str | None) -> subprocess.CompletedProcess[str]:
@@ -55,22 +57,26 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-WRITES: dict[str, tuple[object, ...]] = {
-    "report": ("report", ONE),
-    "compare": ("compare", ONE, ONE, "-o", "page.html"),
-    "timeline": ("timeline", TRACE, "-o", "page.html"),
-    "dataset": ("dataset", "build", *demo_reports(), "-o", "fleet"),
-    "roofline": ("roofline", "gemv", "--m", "64", "--n", "64", "--gpu", "h100-sxm", "-o", "page.html"),
-    "demo": ("demo",),
-    "index": ("index", ONE.parent, "-o", "page.html"),
-    "parquet": ("metrics", ONE, "--format", "parquet", "-o", "page.parquet"),
-    "baseline": ("baseline", "set", "main", ONE),
+WRITES = {
+    "report": "report {samples}/copy-dram.ncu-rep",
+    "compare": "compare {samples}/copy-dram.ncu-rep {samples}/copy-dram.ncu-rep -o page.html",
+    "timeline": "timeline {samples}/gemm-tensor.sqlite -o page.html",
+    "dataset": "dataset build {samples} -o fleet --workers 1",
+    "roofline": "roofline gemv --m 64 --n 64 --gpu h100-sxm -o page.html",
+    "demo": "demo",
+    "index": "index {samples} -o page.html --workers 1",
+    "parquet": "metrics {samples}/copy-dram.ncu-rep --format parquet -o page.parquet",
+    "baseline": "baseline set main {samples}/copy-dram.ncu-rep",
 }
 
 
+def words(command: str, samples: Path) -> list[str]:
+    return [word.format(samples=samples) for word in WRITES[command].split()]
+
+
 @pytest.mark.parametrize("command", WRITES)
-def test_a_full_disk_leaves_no_half_file(command: str, small: Path) -> None:
-    done = ncukit(small, *WRITES[command])
+def test_a_full_disk_leaves_no_half_file(command: str, small: Path, without_code: Path) -> None:
+    done = ncukit(small, *words(command, without_code))
     assert done.returncode in (1, 2), done.stderr
     error, hint = said(done)
     assert "No space left on device" in error or "Disk quota" in error
@@ -81,10 +87,10 @@ def test_a_full_disk_leaves_no_half_file(command: str, small: Path) -> None:
         assert pyarrow.parquet.read_table(part).num_rows
 
 
-def test_what_is_there_survives_a_failed_overwrite(small: Path) -> None:
+def test_what_is_there_survives_a_failed_overwrite(small: Path, one: Path) -> None:
     page = small / "page.html"
     page.write_text("older")
-    done = ncukit(small, "report", ONE, "-o", page, "--force")
+    done = ncukit(small, "report", one, "-o", page, "--force")
     assert said(done)
     assert page.read_text() == "older"
     assert list(small.iterdir()) == [page]
@@ -117,8 +123,8 @@ def mounted(folder: Path, *words: object) -> bool:
 
 
 @pytest.mark.parametrize("command", WRITES)
-def test_a_folder_that_cannot_be_written_is_named(command: str, fixed: Path) -> None:
-    done = ncukit(fixed, *WRITES[command])
+def test_a_folder_that_cannot_be_written_is_named(command: str, fixed: Path, without_code: Path) -> None:
+    done = ncukit(fixed, *words(command, without_code))
     assert done.returncode == 2
     error, hint = said(done)
     assert "Read-only file system" in error
@@ -127,16 +133,16 @@ def test_a_folder_that_cannot_be_written_is_named(command: str, fixed: Path) -> 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_named(tmp_path: Path, one: Path) -> None:
     tmp_path.chmod(0o500)
-    done = ncukit(tmp_path, "report", ONE)
+    done = ncukit(tmp_path, "report", one)
     tmp_path.chmod(0o700)
     assert "Permission denied" in said(done)[0]
 
 
-def test_a_place_below_a_file_is_named(tmp_path: Path) -> None:
+def test_a_place_below_a_file_is_named(tmp_path: Path, one: Path) -> None:
     (tmp_path / "file").touch()
-    done = ncukit(tmp_path, "report", ONE, "-o", "file/page.html")
+    done = ncukit(tmp_path, "report", one, "-o", "file/page.html")
     assert said(done)[0].startswith("error: cannot write file/page.html: ")
 
 
@@ -144,9 +150,9 @@ ODD = ("mit Leerzeichen ü 核 \u202e", "-o", "a'\"$(x);&|", "x" * 247)
 
 
 @pytest.mark.parametrize("stem", ODD)
-def test_odd_names_of_files_are_names(stem: str, tmp_path: Path) -> None:
+def test_odd_names_of_files_are_names(stem: str, tmp_path: Path, one: Path) -> None:
     name, page = f"{stem}.ncu-rep", tmp_path / f"{stem}.html"
-    shutil.copy(ONE, tmp_path / name)
+    shutil.copy(one, tmp_path / name)
     assert ncukit(tmp_path, "show", "--", name).returncode == 0
     done = ncukit(tmp_path, "report", "--", name)
     assert done.returncode == 0, done.stderr
@@ -154,20 +160,21 @@ def test_odd_names_of_files_are_names(stem: str, tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == sorted([tmp_path / name, page])
 
 
-def test_a_name_of_255_bytes_can_be_written(tmp_path: Path) -> None:
+def test_a_name_of_255_bytes_can_be_written(tmp_path: Path, one: Path) -> None:
     page = tmp_path / ("b" * 250 + ".html")
-    assert ncukit(tmp_path, "report", ONE, "-o", page.name).returncode == 0
+    assert ncukit(tmp_path, "report", one, "-o", page.name).returncode == 0
     assert page.exists()
-    assert "File name too long" in said(ncukit(tmp_path, "report", ONE, "-o", "b" * 251 + ".html"))[0]
+    assert "File name too long" in said(ncukit(tmp_path, "report", one, "-o", "b" * 251 + ".html"))[0]
 
 
 # ---- surroundings
 
 
 @pytest.mark.parametrize("home", [None, "/proc/nonexistent", "/dev/null"])
-def test_no_home_is_needed(home: str | None, tmp_path: Path) -> None:
+def test_no_home_is_needed(home: str | None, tmp_path: Path, one: Path) -> None:
     bare = {"HOME": home, "XDG_CACHE_HOME": None, "XDG_CONFIG_HOME": None}
-    for words in (("show", ONE), ("doctor", "--json"), ("timeline", TRACE)):
+    bare |= {f"NCUKIT_{name}": "/bin/true" for name in ("NCU", "NSYS", "NVCC")}  # the real ones take 1 s
+    for words in (("show", one), ("doctor", "--json"), ("timeline", one.with_name("gemm-tensor.sqlite"))):
         done = ncukit(tmp_path, *words, **bare)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
@@ -193,7 +200,7 @@ def test_without_a_place_for_words_the_exit_code_says_it(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("place", ["fixed", "small"])
 def test_a_cache_that_takes_nothing_is_no_obstacle(
-    place: str, request: pytest.FixtureRequest, tmp_path: Path
+    place: str, request: pytest.FixtureRequest, tmp_path: Path, one: Path
 ) -> None:
     cache: Path = request.getfixturevalue(place)
     if place == "small":
@@ -201,19 +208,20 @@ def test_a_cache_that_takes_nothing_is_no_obstacle(
             while file.write(bytes(1024)):
                 pass
     before = list(cache.rglob("*"))
-    for words in (("report", ONE, "-o", tmp_path / "page.html"), ("timeline", TRACE)):
+    trace = one.with_name("gemm-tensor.sqlite")
+    for words in (("report", one, "-o", tmp_path / "page.html"), ("timeline", trace)):
         done = ncukit(tmp_path, *words, XDG_CACHE_HOME=str(cache))
         assert (done.returncode, done.stderr) == (0, "")
     assert [path for path in cache.rglob("*") if path.is_file() and path not in before] == []
 
 
-def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_said(tmp_path: Path, one: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     program = (
         "import os, sys; os.rmdir(os.getcwd()); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     )
-    command = [sys.executable, "-c", program, "-m", "ncukit", "report", str(ONE)]
+    command = [sys.executable, "-c", program, "-m", "ncukit", "report", str(one)]
     done = subprocess.run(command, cwd=gone, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     assert said(done)
