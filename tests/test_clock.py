@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from ncukit import demo_reports
 from ncukit.collect.directory import RunDirectory
 from ncukit.tools import bundle
 from ncukit.tools.doctor import Examination
@@ -137,12 +136,12 @@ def test_runs_of_one_second_have_names_of_their_own(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("jump", JUMPS)
 def test_a_dataset_is_brought_up_to_date_whatever_the_clock_says(
-    jump: str, tmp_path: Path, ncukit: Ncukit, monkeypatch: pytest.MonkeyPatch
+    jump: str, tmp_path: Path, without_code: Path, ncukit: Ncukit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").mkdir()
     report = tmp_path / "in" / "a.ncu-rep"
-    shutil.copy(demo_reports()[0], report)
+    shutil.copy(without_code / "copy-dram.ncu-rep", report)
     os.utime(report, (NOW + 10 * MONTH,) * 2)  # of the future
     words = ("dataset", "build", "in", "-o", "fleet", "--workers", "1", "--json")
 
@@ -156,13 +155,13 @@ def test_a_dataset_is_brought_up_to_date_whatever_the_clock_says(
     assert built((NOW - MONTH, 0))["read"] == 0
     os.utime(report, (NOW - 10 * MONTH,) * 2)  # touched, by a clock that had gone back: the same content
     assert built((NOW - 2 * MONTH, 0))["read"] == 0
-    shutil.copy(demo_reports()[1], report)
+    shutil.copy(without_code / "gemm-tensor.ncu-rep", report)
     os.utime(report, (NOW - 20 * MONTH,) * 2)  # another content, and older than the old one
     assert built((NOW - 2 * MONTH, 0))["read"] == 1
 
 
 def test_a_clock_of_1970_is_no_obstacle(
-    tmp_path: Path, ncukit: Ncukit, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, without_code: Path, ncukit: Ncukit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine without a battery; a zip file knows no time before 1980."""
     monkeypatch.chdir(tmp_path)
@@ -172,7 +171,7 @@ def test_a_clock_of_1970_is_no_obstacle(
     (made,) = tmp_path.glob("*.zip")
     assert made.name.startswith("ncukit-doctor-1970")
     assert zipfile.ZipFile(made).testzip() is None, done.stderr
-    done = ncukit("report", demo_reports()[0], "-o", "page.html", clock=(10, 1))
+    done = ncukit("report", without_code / "copy-dram.ncu-rep", "-o", "page.html", clock=(10, 1))
     assert done.returncode == 0, done.stderr
     assert "1970-01-01" in (tmp_path / "page.html").read_text()
 
