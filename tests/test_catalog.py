@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import yaml
@@ -138,6 +139,20 @@ def test_opcodes_have_one_class(opcode, expected):
 )
 def test_tensor_operations_per_warp_instruction(opcode, dtype, expected):
     assert CATALOG.opcodes.tensor_operations(((opcode, 1),), dtype) == expected
+
+
+def test_every_pattern_of_opcodes_can_be_compiled(monkeypatch):
+    patterns = [pattern for _, pattern in CATALOG.opcodes.classes]
+    monkeypatch.setattr(
+        "ncukit.catalog.expression._instances", lambda metric, pattern: patterns.append(pattern) or float
+    )
+    before = len(patterns)
+    for metric in (*CATALOG.metrics.values(), *CATALOG.signals.values()):
+        for source in metric.sources:
+            compile_expression(source.expr)
+    assert len(patterns) > before > 0
+    for pattern in patterns:
+        re.compile(pattern)
 
 
 def test_tensor_operations_are_unknown_when_the_shape_is_in_a_descriptor():

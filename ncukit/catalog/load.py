@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +125,7 @@ def load() -> Catalog:
         signals,
         _read("breakdowns"),
         Opcodes(
-            tuple((name, re.compile(pattern)) for name, pattern in opcodes["classes"]),
+            tuple((name, pattern) for name, pattern in opcodes["classes"]),
             frozenset(opcodes["tensor"]["opcodes"]),
             {name: (m, n, k) for name, (m, n, k) in opcodes["tensor"]["shapes"].items()},
         ),

@@ -19,7 +19,7 @@ _WARPGROUP_SHAPE = re.compile(r"^(\d+)x(\d+)x(\d+)$")
 class Opcodes:
     """The instruction classes and tensor shapes of ``data/opcodes.json``."""
 
-    classes: tuple[tuple[str, re.Pattern[str]], ...]
+    classes: tuple[tuple[str, str], ...]
     tensor: frozenset[str]
     shapes: Mapping[str, tuple[int, int, int]]
     _class_of: dict[str, str] = field(default_factory=dict, compare=False)
@@ -28,7 +28,7 @@ class Opcodes:
         """Return the class of ``opcode`` (without modifiers): the first that matches, else "other"."""
         known = self._class_of.get(opcode)
         if known is None:
-            found = (name for name, pattern in self.classes if pattern.search(opcode))
+            found = (name for name, pattern in self.classes if re.search(pattern, opcode))
             known = self._class_of[opcode] = next(found, "other")
         return known
 

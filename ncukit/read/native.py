@@ -34,7 +34,7 @@ Plain = dict[str, Any]
 def load(path: str) -> Any:
     """Return the library's context of the report at ``path``, parsed; empty for a file it cannot read.
 
-    Its first result is read as well, before anybody says what is wanted of it: the library takes longest there.
+    Its first result is read as well, before anybody says what is wanted of it: that takes longest.
     """
     import ncu_report
 
