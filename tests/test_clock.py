@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,25 +43,60 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-Ncukit = Callable[..., subprocess.CompletedProcess[str]]
+FORKS = """
+import json, os, sys
+from pathlib import Path
+from tests.mutations.run import run
+from tests.mutations.warm import warm
+
+warm(dataset=True)
+for line in sys.stdin:
+    words, folder, environ = json.loads(line)
+    os.environ.clear()
+    os.environ.update(environ)
+    ended = run(words, Path(folder))
+    print(json.dumps([ended.code, ended.out, ended.err]), flush=True)
+"""
+"""Runs commands in forks of a process that has imported ncukit, and looks at no clock itself."""
 
 
-@pytest.fixture
-def ncukit(library: Path) -> Ncukit:
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Ncukit = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def ncukit(library: Path) -> Iterator[Ncukit]:
     """Run ``ncukit`` under a clock that stands at ``start`` and jumps by ``step`` [s]."""
+    environ = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(CHECKOUT)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environ,
+        cwd=CHECKOUT,
+        text=True,
+    )
+    asks, answers = process.stdin, process.stdout
+    assert asks is not None
+    assert answers is not None
 
-    def run(*words: object, clock: tuple[int, int]) -> subprocess.CompletedProcess[str]:
+    def run(*words: object, clock: tuple[int, int]) -> Done:
         start, step = clock
-        env = {
-            **os.environ,
-            "LD_PRELOAD": str(library),
-            "FAKE_CLOCK": f"{start} {step}",
-            "PYTHONPATH": str(CHECKOUT),
-        }
-        command = [sys.executable, "-m", "ncukit", *map(str, words)]
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        jumping = {"LD_PRELOAD": str(library), "FAKE_CLOCK": f"{start} {step}", "PYTHONPATH": str(CHECKOUT)}
+        json.dump(([*map(str, words)], os.getcwd(), {**os.environ, **jumping}), asks)
+        print(file=asks, flush=True)
+        return Done(*json.loads(answers.readline()))
 
-    return run
+    with process:
+        yield run
 
 
 @pytest.fixture(scope="module")
