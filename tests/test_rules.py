@@ -1123,3 +1123,50 @@ def test_conflicts_matter_by_how_full_the_data_stage_is():
     assert full.gain_pct == pytest.approx(100 * (1 - 40 / 92 / 0.9), abs=0.1)  # until DRAM is as full
     assert (hidden.severity, hidden.gain_kind) == ("low", "local")
     assert "cost little here" in hidden.detail
+
+
+MANY_WAVEFRONTS = {"lsu_wavefronts_pct": 85.5, "lsu_requests_pct": 9.5, "l1_throughput_pct": 97.0}
+NO_CONFLICTS = {"shared_load_bank_conflicts": 0.0, "shared_store_bank_conflicts": 0.0}
+CONFLICTING = {
+    "shared_load_bank_conflicts": 6e7,
+    "shared_store_bank_conflicts": 0.0,
+    "shared_load_ways": 32.0,
+    "shared_excess_share_pct": 93.9,
+}
+
+
+@pytest.mark.parametrize(
+    ("counted", "says"),
+    [
+        ({}, "collect MemoryWorkloadAnalysis_Tables"),
+        (NO_CONFLICTS, "collect MemoryWorkloadAnalysis_Tables"),
+        ({"uncoalesced_excess_pct": 0.0}, "collect MemoryWorkloadAnalysis_Tables"),
+        ({**NO_CONFLICTS, "global_load_sectors_per_request": 8.99}, "Scattered addresses: let"),
+        ({**NO_CONFLICTS, "uncoalesced_excess_pct": 88.8}, "Scattered addresses: let"),
+        ({**CONFLICTING, "uncoalesced_excess_pct": 0.0}, "Bank conflicts: pad"),
+        (CONFLICTING, "Bank conflicts: pad"),
+        ({**CONFLICTING, "uncoalesced_excess_pct": 60.0}, "array. Scattered"),
+        ({**NO_CONFLICTS, "uncoalesced_excess_pct": 0.0}, "Neither bank conflicts nor scattered"),
+        (
+            {**CONFLICTING, "shared_excess_share_pct": 0.0, "uncoalesced_excess_pct": 0.0},
+            "Neither bank conflicts nor scattered",
+        ),
+    ],
+)
+def test_many_wavefronts_ask_to_collect_only_what_was_not_collected(counted: Launch, says: str):
+    found = outcome("many-wavefronts", launch(**MANY_WAVEFRONTS, **counted))
+    assert isinstance(found, Finding)
+    assert says in found.advice
+    assert ("collect " in found.advice) == says.startswith("collect")
+
+
+def test_counted_tensor_operations_are_not_asked_for():
+    pipe = {"tensor_busy_pct": 43.0, "compute_capability": 89, "gpu_name": "NVIDIA GeForce RTX 4060"}
+    found = outcome("tensor-pipe-reads-half", launch(**pipe))
+    assert isinstance(found, Finding)
+    assert found.advice.startswith("Collect the operation counters")
+    rates = {
+        "tensor_fp16_share_pct": 40.0,
+        "peak_flop_rate_tensor_fp16": Value("peak_flop_rate_tensor_fp16", 1e14, "FLOP/s", "estimate"),
+    }
+    assert outcome("tensor-pipe-reads-half", launch(**pipe, **rates)) is None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.api import read
+from ncukit.catalog import load
 from ncukit.diagnose import RULES
 from ncukit.model import Diagnosis
 from scripts import disagreements, verdicts
@@ -318,6 +319,22 @@ def test_kernels_without_floating_point_get_the_instruction_roofline(judged: Jud
 def test_findings_on_real_reports(judged: Judged, file: str, index: int, finding: str, words: str):
     found = {f.id: f for f in pick(judged, file, index).findings}
     assert words in found[finding].title + found[finding].detail
+
+
+def test_nothing_is_to_be_collected_that_is_in_the_report(judged: Judged):
+    everything = (*load().metrics.values(), *load().signals.values())
+    asked = 0
+    for path, launches in judged.items():
+        for diagnosis in launches:
+            values = {**diagnosis.kernel.metrics, **diagnosis.kernel.signals}
+            for finding in diagnosis.findings:
+                for section in re.findall(r"[Cc]ollect [^.]*?\b([A-Z][a-z]+[A-Z]\w+)", finding.advice):
+                    reasons = [values[m.id].reason or "" for m in everything if section in m.sections]
+                    where = (path.name, diagnosis.kernel.index, finding.id, section)
+                    lacking = sum(reason.startswith("not collected") for reason in reasons)
+                    assert lacking > len(reasons) / 2, where  # some are not in every version of a section
+                    asked += 1
+    assert asked > 10
 
 
 def test_every_rule_that_a_real_launch_trips_is_pinned_there(judged: Judged):

@@ -6,6 +6,7 @@ import re
 
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
+from ncukit.diagnose.rules.coalescing import EXCESS, IDEAL
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.words import short
 from ncukit.model import Place
@@ -39,6 +40,8 @@ WAITING = 20.0
 
 SHARED_ATOMICS = 2.0
 """[%] of instructions: each takes as many passes as its lanes share an address."""
+
+DIRECTIONS = ("load", "store")
 
 LOADS = re.compile(r"^(LDS|LDSM)\b")
 STORES = re.compile(r"^(STS|STSM|LDGSTS)\b")
@@ -152,9 +155,43 @@ def many_wavefronts(k: View) -> Found | None:
         f"The L1 data stage is {short(data, '%')} busy at {short(requests, '%')} of the request rate "
         f"({short(data / requests)} to 1): each request takes many wavefronts",
         k.weight("l1", "shared"),
-        advice="Bank conflicts or scattered addresses: collect MemoryWorkloadAnalysis_Tables to tell them "
-        "apart.",
+        advice=_for_each_request(_conflicting(k), _scattered(k)),
     )
+
+
+def _for_each_request(conflicting: bool | None, scattered: bool | None) -> str:
+    """Return what makes a request take many wavefronts; what was not collected is None."""
+    causes = []
+    if conflicting:
+        causes.append("Bank conflicts: pad or swizzle the shared array.")
+    if scattered:
+        causes.append("Scattered addresses: let neighbouring threads touch neighbouring global addresses.")
+    if not causes and None in (conflicting, scattered):
+        return (
+            "Bank conflicts or scattered addresses: collect MemoryWorkloadAnalysis_Tables to tell them apart."
+        )
+    return " ".join(causes) or (
+        "Neither bank conflicts nor scattered addresses: wide accesses take a wavefront for each 128 bytes. "
+        "Keep operands in registers."
+    )
+
+
+def _conflicting(k: View) -> bool | None:
+    """Return whether the pattern of shared accesses conflicts; None where it was not collected."""
+    counted = [k.get(f"shared_{direction}_bank_conflicts") for direction in DIRECTIONS]
+    if None in counted:
+        return None
+    ways = max(k.get(f"shared_{direction}_ways") or 1.0 for direction in DIRECTIONS)
+    pattern = k.get("shared_excess_share_pct")
+    return ways >= CONFLICT and (pattern is None or pattern >= PATTERN)
+
+
+def _scattered(k: View) -> bool | None:
+    """Return whether global accesses touch more sectors than they need; None where it was not collected."""
+    if (excess := k.get("uncoalesced_excess_pct")) is not None:
+        return excess >= EXCESS
+    sectors = [k.get(f"global_{direction}_sectors_per_request") for direction in DIRECTIONS]
+    return None if sectors == [None, None] else any(n is not None and n > 2 * IDEAL for n in sectors)
 
 
 @rule("many-requests", family="memory", needs=("lsu_wavefronts_pct", "lsu_requests_pct"))

@@ -186,7 +186,8 @@ def tensor_pipe_reads_half(k: View) -> Found | None:
     if share is None or pipe < 5 or (k.get("compute_capability") or 0) not in (86, 89, 120):
         return None
     if share.metric == "tensor_busy_pct":
-        if "GeForce" not in k.text("gpu_name"):
+        counted = any(k.get(f"tensor_{kind}_share_pct") for kind in TENSOR_TYPES)
+        if counted or "GeForce" not in k.text("gpu_name"):
             return None
         return Found(
             f"The tensor pipe reads {short(pipe, '%')}; with FP32 accumulation a GeForce may be up to "
