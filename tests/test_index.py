@@ -458,3 +458,35 @@ def test_a_choice_hides_rows_and_points(tabs: Tabs, tmp_path: Path) -> None:
         tab.set_viewport_size({"width": width, "height": 768})
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
     assert tabs.leave() == []
+
+
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_table_fits_and_the_report_stands_beside_the_kernel(tabs: Tabs, tmp_path: Path) -> None:
+    many = [
+        measured(
+            f"device_radix_sort_{i}",
+            source=origin(f"sm75-gtx-1660-super-ncu2024.1-{i:02}.ncu-rep", i, page=f"/runs/{i}.html"),
+            gpu="NVIDIA GeForce GTX 1660 SUPER",
+            sm_throughput_pct=50.0,
+            memory_throughput_pct=91.0,
+            achieved_occupancy_pct=None if i % 2 else 60.0,
+            flops_fp32=1e9 * (i + 1),
+        )
+        for i in range(40)
+    ]
+    html.write_page(tmp_path / "index.html", view(*many), plotly="directory")
+    tab = tabs.open(tmp_path / "index.html")
+    heads = [text.strip() for text in tab.locator("#measured thead th").all_inner_texts()]
+    assert [head.split()[0] for head in heads[:4]] == ["Row", "Kernel", "Report", "GPU"]
+    assert "Revision" not in " ".join(heads)  # no report has one
+    box = "document.querySelector('#measured').parentElement"
+    for width in (1280, 1920):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert tab.evaluate(f"{box}.scrollWidth <= {box}.clientWidth"), width
+    tab.set_viewport_size({"width": 400, "height": 800})
+    tab.evaluate(f"{box}.scrollIntoView()")
+    assert tab.evaluate(f"{box}.getBoundingClientRect().bottom") <= 800  # its scrollbar is on the screen
+    name = tab.locator("#measured tbody a").first.bounding_box()
+    assert name is not None and name["x"] + name["width"] <= 400
+    assert tabs.leave() == []

@@ -29,7 +29,7 @@ COLUMNS = (
     ("dram_throughput_pct", "DRAM %"),
     ("achieved_occupancy_pct", "Occupancy %"),
 )
-"""Percentages of the longest launch; a column that no kernel has is left out."""
+"""Percentages of the longest launch; a column that no kernel has is left out, as is that of revisions."""
 CONTENTS = (
     ("limits", "What limits"),
     ("kernels", "Kernels"),
@@ -137,6 +137,7 @@ def _table(rows: Sequence[Row], gpus: Sequence[str]) -> dict[str, Any]:
         "columns": [label for _, label in columns],
         "gpus": list(gpus),
         "classes": sorted({row.measured.cls for row in rows}),
+        "revisions": any(row.measured.origin.revision for row in shown),
         "left": len(rows) - len(shown),
         "count": f"{len(rows):,}",
         "rows": [_row(row, gpus.index(row.gpu), columns) for row in shown],
