@@ -20,13 +20,14 @@ from ncukit.dataset.survey import survey
 from ncukit.errors import ReportNotFound, UsageError
 from ncukit.model.run import Run, Timing
 from ncukit.model.survey import Measured, Origin, Survey, Unusable
+from ncukit.read.session import created
 from ncukit.render import html
 from ncukit.render.index.row import link
 from ncukit.render.index.view import page_view
 from tests.builders import TARGET, kernel, raw_kernel
 from tests.conftest import Tabs
 from tests.diagnoses import HOSTILE
-from tests.ncurep import Device, Launch, write_report
+from tests.ncurep import Device, Launch, Session, write_report
 from tests.test_html import Page
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -286,12 +287,15 @@ def test_a_page_without_any_launch_says_so() -> None:
 # The folder
 
 
-def report(path: Path, name: str = "gemm", days: int = 0) -> Path:
+def report(path: Path, name: str = "gemm", days: int = 0, *, dated: bool = True) -> Path:
+    """Write a report that was made after ``days`` and copied a day later; or one that does not say when."""
     path.parent.mkdir(parents=True, exist_ok=True)
     metrics = {"gpu__time_duration.sum": 1000.0 + days}  # no two runs leave the same bytes
-    write_report(path, [Launch(f"{name}(int)", metrics=metrics)], Device("A40", (8, 6)))
-    seconds = (START + timedelta(days=days)).timestamp()
-    os.utime(path, (seconds, seconds))
+    seconds = int((START + timedelta(days=days)).timestamp())
+    session = Session(created=seconds if dated else 0)
+    write_report(path, [Launch(f"{name}(int)", metrics=metrics)], Device("A40", (8, 6)), session)
+    copied = seconds + 86400 if dated else seconds
+    os.utime(path, (copied, copied))
     return path
 
 
@@ -333,6 +337,36 @@ def test_runs_reports_and_bad_files_are_all_found(tmp_path: Path) -> None:
     assert failed.page == str(tmp_path / "three" / "report.html")
     (history,) = page_view(found, tmp_path / "index.html", generated="now")["histories"]
     assert [row["revision"] for row in history["rows"]] == ["abc", "def"]
+
+
+def test_a_report_says_itself_when_it_was_made(tmp_path: Path) -> None:
+    report(tmp_path / "said.ncu-rep", "said", 5)
+    report(tmp_path / "unsaid.ncu-rep", "unsaid", 7, dated=False)
+    found = survey(tmp_path, workers=1)
+    said, unsaid = sorted((one.origin for one in found.measured), key=lambda origin: origin.name)
+    assert (said.time, said.of_file) == (START + timedelta(days=5), False)  # not when it was copied
+    assert (unsaid.time, unsaid.of_file) == (START + timedelta(days=7), True)
+    shown = html.page(page_view(found, tmp_path / "index.html", generated="now"), plotly="directory")
+    assert shown.count(" <small>file</small></td>") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("sm80-a100-80gb-pcie-ncu2024.1-01", "2024-11-01 14:41:57"),
+        ("sm90-gh200-120gb-ncu2025.2-01", "2026-07-17 11:37:41"),
+    ],
+)
+def test_the_time_is_that_of_ncus_session_page(name: str, made: str, shared: Path) -> None:
+    assert f"{created(shared / 'reports' / 'ncu' / f'{name}.ncu-rep'):%Y-%m-%d %H:%M:%S}" == made
+
+
+@pytest.mark.parametrize(
+    "bytes_", [b"", b"NVR\0", b"NVR\0\2\0\0\0\x08\7", b"NVR\0\2\0\0\0\x08\7\5\0\0\0\x1a\xff\xff"]
+)
+def test_a_file_that_is_cut_off_says_no_time(bytes_: bytes, tmp_path: Path) -> None:
+    (tmp_path / "cut").write_bytes(bytes_)
+    assert created(tmp_path / "cut") is None
 
 
 def test_a_damaged_record_leaves_the_report_and_is_said(tmp_path: Path) -> None:
@@ -488,5 +522,6 @@ def test_the_table_fits_and_the_report_stands_beside_the_kernel(tabs: Tabs, tmp_
     tab.evaluate(f"{box}.scrollIntoView()")
     assert tab.evaluate(f"{box}.getBoundingClientRect().bottom") <= 800  # its scrollbar is on the screen
     name = tab.locator("#measured tbody a").first.bounding_box()
-    assert name is not None and name["x"] + name["width"] <= 400
+    assert name is not None
+    assert name["x"] + name["width"] <= 400
     assert tabs.leave() == []

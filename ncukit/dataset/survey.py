@@ -17,6 +17,7 @@ from ncukit.dataset.state import NAME, Entry, State
 from ncukit.errors import ReportError, ReportNotFound
 from ncukit.model.run import Run
 from ncukit.model.survey import Measured, Origin, Survey, Unusable
+from ncukit.read.session import created
 
 _LIGHT = [
     *("index", "demangled", "grid", "block", "class", "limiter", "confidence", "synthetic"),
@@ -177,8 +178,10 @@ def _kernels(part: Path, origin: Origin, gpu: str | None) -> Iterator[Measured]:
 
 
 def _origin(path: Path, mtime_ns: int, home: Path) -> Origin:
-    time = datetime.fromtimestamp(mtime_ns / 1e9, UTC)
-    origin = Origin(str(path), _name(path, home), time, page=_beside(path.with_suffix(".html")))
+    said = created(path)
+    time = said or datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+    page = _beside(path.with_suffix(".html"))
+    origin = Origin(str(path), _name(path, home), time, page=page, of_file=said is None)
     if path.name != PROFILE:
         return origin
     try:
@@ -186,17 +189,18 @@ def _origin(path: Path, mtime_ns: int, home: Path) -> Origin:
     except ReportError:
         return origin
     git = run.git or {}
-    created = _time(run)
+    began = _time(run)
     return Origin(
         origin.path,
         origin.name,
-        created or time,
-        created is not None,
+        began or time,
+        began is not None,
         _beside(path.parent / PAGE) or origin.page,
         git.get("revision"),
         bool(git.get("modified")),
         dict(run.target.get("params") or {}),
         _clean(path.parent),
+        of_file=began is None and origin.of_file,
     )
 
 

@@ -13,7 +13,8 @@ from ncukit.model.kernel import Kernel
 class Origin:
     """A report: its ``path``, its ``name`` inside the folder, and what a run directory around it records.
 
-    ``time`` is that of the run where ``recorded``, else of the file.  ``page`` is the HTML page beside it;
+    ``time`` is that of the run where ``recorded``, else that in the report, and of the file where it
+    is ``of_file``.  ``page`` is the HTML page beside it;
     ``revision`` the git revision of the script, ``modified`` whether the script differed from it;
     ``clean`` [s] is the median without a profiler; ``copies`` names the other files with the same bytes.
     """
@@ -28,6 +29,7 @@ class Origin:
     params: Mapping[str, object] = field(default_factory=dict)
     clean: float | None = None
     copies: tuple[str, ...] = ()
+    of_file: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,10 @@ AGAIN = (
     "writing it; where the original is damaged too, profile again."
 )
 # Fields of BlockHeader -> protobuf wire type: 0 varint, 2 length-delimited.
-_SOURCES, _PAYLOAD, _RESULTS = 1, 5, (2, 7, 8, 9)
-_WIRE = {_SOURCES: 0, 3: 2, 4: 2, _PAYLOAD: 0, 6: 2} | dict.fromkeys(_RESULTS, 0)
+_SOURCES, _SESSION, _PAYLOAD, _RESULTS = 1, 3, 5, (2, 7, 8, 9)
+_CREATED = 2
+"""Field of ReportSessionDetails: CreationTime."""
+_WIRE = {_SOURCES: 0, _SESSION: 2, 4: 2, _PAYLOAD: 0, 6: 2} | dict.fromkeys(_RESULTS, 0)
 # Every block header seen so far begins with NumSources, NumResults, then session details or string table.
 _FIRST = 0x08
 _BLOCK = re.compile(rb"\x08[\x00-\x7f]\x10[\x00-\x7f][\x1a\x22]")
@@ -90,6 +92,29 @@ def walk(file: BinaryIO, start: int, size: int) -> Part:
     if 0 < len(rest) < 4 and rest.strip(b"\0\r\n "):
         raise _cut(size, f"at the beginning of block {blocks + 1}", results)
     return Part(start, pos - start, version, blocks, sources, results)
+
+
+def session_created(file: BinaryIO, size: int) -> int | None:
+    """Return the Unix time [s] at which ncu began the report; None where its first block does not say."""
+    if _at(file, 0, 4) != MAGIC:
+        return None
+    try:
+        pos = _file_header(file, 0, size)[1]
+    except Fault:
+        return None
+    header = _at(file, pos + 4, min(int.from_bytes(_at(file, pos, 4), "little"), _SCAN))
+    try:
+        at = 0
+        while at < len(header):
+            key, at = _varint(header, at)
+            value, at = _varint(header, at)
+            if key == _SESSION << 3 | 2:
+                found, _ = _fields(header[at : at + value], {}) or ({}, False)
+                return found.get(_CREATED)
+            at += value if key & 7 == 2 else 0
+    except (IndexError, ValueError):
+        pass
+    return None
 
 
 def _file_header(file: BinaryIO, start: int, size: int) -> tuple[int, int]:

@@ -7,10 +7,13 @@ values ("Nsight Compute Target", "Display Driver Version", ...), and, from 2022.
 from __future__ import annotations
 
 import mmap
+import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ncukit.model.recorded import Recorded
+from ncukit.read.blocks import session_created
 
 DEFAULT_CLOCKS, DEFAULT_CACHES = "base", "all"
 """What ncu does where its command line says nothing (Nsight Compute CLI documentation)."""
@@ -41,6 +44,16 @@ def recorded(path: str | Path) -> Recorded:
         clock_control=None if command is None else option(command, "--clock-control", DEFAULT_CLOCKS),
         cache_control=None if command is None else option(command, "--cache-control", DEFAULT_CACHES),
     )
+
+
+def created(path: str | Path) -> datetime | None:
+    """Return when ncu made the report at ``path`` (UTC), as it says itself; None where it does not."""
+    try:
+        with open(path, "rb") as file:
+            seconds = session_created(file, os.fstat(file.fileno()).st_size)
+        return datetime.fromtimestamp(seconds, UTC) if seconds else None
+    except (OSError, OverflowError, ValueError):
+        return None
 
 
 def option(command: str, name: str, default: str) -> str:

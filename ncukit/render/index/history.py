@@ -69,7 +69,7 @@ def _history(group: Sequence[Row], id: str) -> dict[str, Any]:
             {
                 "n": row.n,
                 "time": moment(row.measured.origin.time),
-                "of_file": not row.measured.origin.recorded,
+                "of_file": row.measured.origin.of_file,
                 "report": row.measured.origin.name,
                 "link": row.link,
                 "copies": row.copies,

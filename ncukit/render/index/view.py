@@ -156,6 +156,7 @@ def _row(row: Row, gpu: int, columns: Sequence[tuple[str, str]]) -> dict[str, An
         "link": row.link,
         "copies": row.copies,
         "time": moment(origin.time),
+        "of_file": origin.of_file,
         "revision": revision(row),
         "launches": f"{row.measured.launches:,}",
         "total": _seconds(row.measured.total if row.measured.durations else None),
@@ -205,7 +206,7 @@ def _provenance(survey: Survey, generated: str, command: str) -> list[dict[str, 
     rows: list[tuple[str, Line]] = [
         ("Folder", line(code(PurePath(survey.folder).name or survey.folder))),
         ("Found", line(f"{plural(survey.reports, 'report')}, {runs}{same}.")),
-        ("Times", line("Of a run where it is recorded, else of the file: a copy is as new as its copying.")),
+        ("Times", line("As the run or the report says, else of the file: a copy is as new as its copying.")),
     ]  # fmt: skip
     if survey.datasets:
         rows.append(("Datasets", line(listed(list(survey.datasets)))))
