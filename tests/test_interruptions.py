@@ -129,7 +129,8 @@ class Closed:
 with interruption.heard():
     try:
         Closed()
-        time.sleep(5)
+        for _ in range(500):
+            time.sleep(0.01)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(7)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutations import originals
 from tests.mutations.kinds import KINDS
 from tests.mutations.run import Ended, run
 from tests.mutations.warm import warm
@@ -19,8 +20,18 @@ SEED = 5_001
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _warm() -> None:
+def _prepared(without_code: Path) -> Iterator[None]:
+    """Disassembly takes half of the time of each; the whole runs have it."""
     warm()
+    cached = (originals.reports, originals.synthetic, originals.compressed, originals.baselines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(originals, "SAMPLES", without_code)
+        patch.setattr(originals, "COPY", without_code / "copy-dram.ncu-rep")
+        for samples in cached:
+            samples.cache_clear()
+        yield
+    for samples in cached:
+        samples.cache_clear()
 
 
 def commands() -> Iterator[tuple[str, int]]:
