@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from ncukit.errors import NcukitError
+from ncukit.tools.extras import install_command
 
 GPU = "GPU"
 """The resource that workers with a GPU declare: ``dask worker ADDRESS --resources GPU=1``."""
@@ -40,7 +41,7 @@ def run(
     try:
         distributed = import_module("distributed")  # an extra: not there where types are checked
     except ImportError as error:
-        raise NcukitError("Dask is not installed", "pip install 'ncukit[cluster]'") from error
+        raise NcukitError("Dask is not installed", install_command("cluster")) from error
     try:
         client = distributed.Client(address, timeout=f"{PATIENCE}s", set_as_default=False)
     except (OSError, ValueError) as error:

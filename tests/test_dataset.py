@@ -28,6 +28,7 @@ from ncukit.dataset.rows import kernel_of
 from ncukit.dataset.schema import code_hash, fingerprint, schema
 from ncukit.errors import NcukitError, ReportNotFound, UsageError
 from ncukit.roofline import place
+from ncukit.tools.extras import install_command
 from tests.conftest import CHECKOUT, follows_its_schema, no_shared, reports
 from tests.ncurep import Device, Launch, write_report
 
@@ -615,7 +616,7 @@ def test_without_an_extra_the_error_says_how_to_install_it(
     }
     with pytest.raises(NcukitError) as caught:
         uses[extra]()
-    assert caught.value.hint == f"pip install 'ncukit[{extra}]'"
+    assert caught.value.hint == install_command(extra)
 
 
 # A cluster

@@ -93,7 +93,7 @@ def query(
     ] = "table",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Answer a question in SQL; needs DuckDB (pip install 'ncukit[query]').
+    """Answer a question in SQL; needs DuckDB, and says how to install it.
 
     \b
     ncukit dataset query fleet "SELECT gpu, class, count(*) FROM launches GROUP BY ALL"

@@ -21,6 +21,7 @@ from ncukit.read.host_samples import read_counts, read_pyspy
 from ncukit.schemas.documents import read_json
 from ncukit.tools import pyspy
 from ncukit.tools.environment import child_environment
+from ncukit.tools.extras import install_command
 from ncukit.tools.run import Completed, run
 from ncukit.whole import beside
 
@@ -81,7 +82,7 @@ def record(
         command = target.child("operators", result, *extra, "--trace", str(written))
         samples, spied = work / "samples.json", pyspy.find(child.variables) if host else None
         stays: tuple[Stay, ...] = ()
-        refused = f"py-spy is not installed ({pyspy.INSTALL})" if host and spied is None else ""
+        refused = f"py-spy is not installed ({install_command('host')})" if host and spied is None else ""
         if spied is not None:
             done = _run(heard, pyspy.argv(spied, samples, command), child.variables, options)
             if not (refused := pyspy.refused(done, samples)):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ncukit.dataset.state import ERRORS, METRICS, State
 from ncukit.errors import NcukitError, UsageError
+from ncukit.tools.extras import install_command
 
 _SHUT = {"enable_external_access": "false", "temp_directory": ""}
 """No file, no network, no extension, nothing written to disk: what SQL reaches is the registered tables."""
@@ -38,7 +39,7 @@ def query(folder: str | os.PathLike[str], sql: str) -> Answer:
         duckdb = import_module("duckdb")  # an extra: not there where types are checked
     except ImportError as error:
         raise NcukitError(
-            "DuckDB, which answers queries, is not installed", "pip install 'ncukit[query]'"
+            "DuckDB, which answers queries, is not installed", install_command("query")
         ) from error
     home = Path(folder)
     with duckdb.connect(config=_SHUT) as connection:

@@ -16,6 +16,7 @@ from typing import Literal
 from ncukit.errors import ToolError
 from ncukit.tools import cuda, host, locate, ncu, nsys
 from ncukit.tools.environment import ChildEnvironment, child_environment
+from ncukit.tools.extras import adding, install_command
 from ncukit.tools.failures import Context, failure
 from ncukit.tools.probe import Probe, probe
 from ncukit.tools.run import run
@@ -31,7 +32,8 @@ PACKAGES = (
     ("pyarrow", "pyarrow", "Parquet"),
     ("rich", "rich", "the terminal"),
 )
-OPTIONAL = (("torch", "torch", "PyTorch workloads: pip install 'ncukit[torch]'"),)
+# Distribution, module, the extra that brings it, and what it is needed for.
+OPTIONAL = (("torch", "torch", "torch", "PyTorch workloads"),)
 # Variables that spoil a measurement, and how.
 SPOILING = {
     "CUDA_INJECTION64_PATH": "loads another profiler into every CUDA program, and ncu refuses to run with it",
@@ -143,12 +145,12 @@ def _packages(machine: Machine) -> Iterator[Check]:
         if version := _installed(name, module):
             yield Check(name, "pass", version)
         else:
-            yield Check(name, "fail", f"not installed; needed for {use}", f"pip install {name}")
-    for name, module, use in OPTIONAL:
+            yield Check(name, "fail", f"not installed; needed for {use}", adding(name))
+    for name, module, extra, use in OPTIONAL:
         if version := _installed(name, module):
             yield Check(name, "pass", version)
         else:
-            yield Check(name, "unknown", f"not installed; needed only for {use}")
+            yield Check(name, "unknown", f"not installed; needed only for {use}", install_command(extra))
 
 
 def _installed(name: str, module: str) -> str | None:

@@ -13,7 +13,6 @@ from ncukit.tools.run import Completed
 RATE = 500
 """Samples a second: each one stops the program for a moment."""
 VARIABLE = "NCUKIT_PY_SPY"
-INSTALL = "pip install 'ncukit[host]'"
 _SAMPLES = re.compile(r"Samples: (\d+)")
 _REFUSED = re.compile(r"permission denied|operation not permitted|ptrace|must be run as root", re.IGNORECASE)
 
