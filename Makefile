@@ -17,6 +17,7 @@ MODERN := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
 demo: .venv/.installed
 	$(BIN)/ncukit demo
+	@command -v ncukit >/dev/null || echo "To type ncukit, put it on PATH: . $(BIN)/activate" >&2
 
 # Ratios of run times are measured first, alone; everything else runs on all cores.
 test: .venv/.installed-dev

@@ -26,6 +26,8 @@ from ncukit.model.run import Run, StepRecord
 from ncukit.model.timeline import KernelTime, Match, Spread, Timeline
 from ncukit.read.nsys import open_trace
 from ncukit.render.advice import advice_data
+from ncukit.render.advice import of_run as advice_of_run
+from ncukit.render.run.load import RunPage
 from ncukit.render.text.advice import advice_text
 from ncukit.schemas import text as schema_text
 from tests.builders import kernel
@@ -124,8 +126,30 @@ def test_kernels_that_fill_the_region_send_down_to_the_longest(full: Known) -> N
 
 def test_in_a_run_the_commands_name_its_script(full: Known) -> None:
     run = Run("", "", {"source": "/somewhere/my_kernel.py", "call": "step"}, {})
-    (command,) = advise(replace(full, run=run)).commands
+    (command,) = advise(replace(full, run=run, source="my_kernel.py")).commands
     assert command == "ncukit profile my_kernel.py --kernel step --gpu-kernel gemm"
+
+
+@pytest.mark.parametrize(
+    ("directory", "commands"),
+    [
+        ("runs/one", ["ncukit ops src/gemm.py --kernel step", "ncukit profile --resume runs/one"]),
+        ("", ["ncukit ops gemm.py --kernel step", "ncukit profile --resume one"]),
+    ],
+    ids=["in a terminal", "on a page"],
+)
+def test_commands_say_where_a_run_lies_only_in_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, directory: str, commands: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = {"source": str(tmp_path / "src" / "gemm.py"), "call": "step"}
+    broken = StepRecord("time", "failed", failure={"code": "app-failed", "message": "x", "hint": "y"})
+    said = [
+        advice_of_run(RunPage(tmp_path / "runs" / "one", Run("", "", target, {}, steps=steps)), directory)
+        for steps in ((), (broken,))
+    ]
+    assert [command for found in said for command in found.commands if command in commands] == commands
+    assert not any(str(tmp_path) in command for found in said for command in found.commands)
 
 
 def test_many_small_kernels_send_up_not_down(tmp_path: Path) -> None:

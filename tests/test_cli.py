@@ -7,6 +7,8 @@ import io
 import json
 import os
 import pty
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from ncukit import __version__, cli, demo_reports
+from ncukit import __version__, cli, demo_reports, demo_traces
 from ncukit.catalog import load
 from ncukit.errors import NcukitError, ToolError
 
@@ -545,3 +547,43 @@ def test_a_terminal_that_knows_only_ascii_gets_ascii() -> None:
         out, err = process.communicate()
     assert process.returncode == 0, err.decode()
     assert out.isascii()
+
+
+def test_printed_commands_name_files_by_where_they_lie(ncukit: Cli, tmp_path: Path) -> None:
+    folder, away = tmp_path / "runs of today", ONE.parent
+    folder.mkdir()
+    (trace,) = demo_traces()
+    for path in (ONE, MANY, trace):
+        (folder / path.name).write_bytes(path.read_bytes())
+    one, many, traced = (Path(folder.name, path.name) for path in (ONE, MANY, trace))
+    said = {
+        "show": ncukit("show", one, "--verbose"),
+        "show of several": ncukit("show", tmp_path / many, "--verbose"),
+        "show beside a trace": ncukit("show", many, "--timeline", traced),
+        "show of another place": ncukit("show", ONE),
+        "advise": ncukit("advise", many),
+        "advise beside a trace": ncukit("advise", many, "--timeline", traced),
+        "timeline": ncukit("timeline", traced),
+    }
+    to_be_made = {"after.ncu-rep", "run.nsys-rep", "after.nsys-rep"}
+    for what, done in said.items():
+        assert done.code == 0, done.err
+        commands = re.findall(r"^ *(?:run +)?(ncukit .*)", done.out.replace("\\\n", " "), re.MULTILINE)
+        named = [
+            word
+            for command in commands
+            for word in shlex.split(re.split(r"  +(?=[a-z])", command)[0])
+            if word.endswith((".ncu-rep", ".sqlite")) and word not in to_be_made
+        ]
+        assert named or what in ("advise beside a trace", "timeline"), what
+        assert [word for word in named if not Path(word).is_file()] == [], what
+        place = str(away) if what == "show of another place" else folder.name
+        assert all(str(Path(word).parent) == place for word in named), what
+
+
+def test_a_folder_in_place_of_a_report_names_the_reports_in_it(ncukit: Cli, tmp_path: Path) -> None:
+    (tmp_path / "my runs").mkdir()
+    (tmp_path / "my runs" / "gemm.ncu-rep").touch()
+    done = ncukit("show", "my runs")
+    assert done.code == 4
+    assert "hint: Name a report in it: 'my runs/gemm.ncu-rep'" in done.err

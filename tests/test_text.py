@@ -214,7 +214,7 @@ def test_verbose_adds_commands_roofs_passed_checks_messages_and_reasons(
     golden("show-verbose-ascii.txt", text + "\n")
     plain = show(launch(findings=FINDINGS, skipped=SKIPPED))
     for words in (
-        "ncukit report transpose.ncu-rep --timeline",
+        "ncukit report /data/runs/transpose.ncu-rep --timeline",
         "DRAM bytes fit",
         "A 32.2 - way bank conflict",
         "skipped spills: not collected: section",
@@ -607,8 +607,8 @@ def test_every_real_report_reads_within_its_width(report: Path) -> None:
     in_turn = (([one], form) for one, form in zip(diagnoses[1:40], itertools.cycle(forms), strict=False))
     for some, (verbose, encoding) in itertools.chain(every_form, in_turn):
         text = show_text(file, some, color=False, encoding=encoding, verbose=verbose)
-        too_wide = [line for line in text.split("\n") if cell_len(line) > 80]
-        assert not too_wide
+        wide = [line for line in text.split("\n") if cell_len(line) > 80]
+        assert not [line for line in wide if line.strip(" \\") != str(report)]  # which is pasted whole
         assert harmless(text)
         text.encode(encoding)
     kernels: list[Kernel] = [d.kernel for d in diagnoses[:3]]

@@ -51,7 +51,7 @@ def advise(
                 f"{path} is an experiment, not a run",
                 "read its conclusion; give its folder baseline or variant, if it profiled the pair",
             )
-        return advice.of_run(load(given))
+        return advice.of_run(load(given), str(path))
     if reports:
         from ncukit.api.reports import read
         from ncukit.render.timeline.beside import beside
@@ -59,7 +59,7 @@ def advise(
         if range is not None and timeline is None:
             raise UsageError("a range is about a trace, and there is none", "add --timeline FILE")
         trace = None if timeline is None else beside(Path(timeline), range, export=export)
-        return advice.of_launches(str(path), list(read(path).diagnoses()), trace)
+        return advice.of_launches(str(path), list(read(path).diagnoses()), trace, str(timeline or ""))
     try:
         found = _trace(given, export)
     except ReportFormatError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ncukit.diagnose.advice import Known, advise
 from ncukit.model import Diagnosis
 from ncukit.model.advice import ADVICE_SCHEMA, Advice
+from ncukit.render.commands import typed
 
 if TYPE_CHECKING:
     from ncukit.model.timeline import LaunchChoice, Timeline
@@ -22,11 +23,16 @@ def advice_data(advice: Advice) -> dict[str, Any]:
     return {"schema": ADVICE_SCHEMA, **asdict(advice)}
 
 
-def of_launches(report: str, diagnoses: Sequence[Diagnosis], beside: Beside | None = None) -> Advice:
-    """Return the advice for a report: about the launch that costs most of the region, else of the report."""
+def of_launches(
+    report: str, diagnoses: Sequence[Diagnosis], beside: Beside | None = None, trace: str = ""
+) -> Advice:
+    """Return the advice for a report: about the launch that costs most of the region, else of the report.
+
+    ``report`` and ``trace`` are what commands call the files (default of the trace: its base name).
+    """
     known = Known(report=report, launches=len(diagnoses))
     if beside is not None:
-        known = replace(known, timeline=beside.timeline, trace=beside.path.name)
+        known = replace(known, timeline=beside.timeline, trace=trace or beside.path.name)
     if not diagnoses:
         return advise(known)
     totals: dict[str, float] = {}
@@ -51,15 +57,18 @@ def of_trace(timeline: Timeline, choice: LaunchChoice | None, trace: str = "") -
     return advise(Known(timeline=timeline, choice=choice, trace=named))
 
 
-def of_run(page: RunPage) -> Advice:
-    """Return the advice for a run directory."""
+def of_run(page: RunPage, directory: str = "") -> Advice:
+    """Return the advice for a run directory; ``directory`` is what commands call it (default: its base name).
+
+    With it, commands also say where the run's program lies; without, they hold no folder of this machine.
+    """
     from ncukit.collect.directory import PROFILE, TORCH_TRACE, TRACE
     from ncukit.diagnose.timeline.match import Matcher
 
     match = None
     if page.timeline is not None and page.diagnosis is not None:
         match = Matcher(page.timeline).find(page.diagnosis.kernel)
-    folder = page.path.name
+    folder, source = directory or page.path.name, str(page.run.target.get("source") or "")
     return advise(
         Known(
             diagnosis=page.diagnosis,
@@ -70,6 +79,7 @@ def of_run(page: RunPage) -> Advice:
             report=f"{folder}/{PROFILE}",
             trace=f"{folder}/{TORCH_TRACE if page.tracer == 'torch' else TRACE}",
             directory=folder,
+            source=typed(source) if directory and source else PurePath(source).name,
         )
     )
 

@@ -1,9 +1,16 @@
-"""The commands that a page offers to copy. Names from a report enter them only when they are plain words."""
+"""The commands that a page or a terminal offers to copy.
+
+A page may be shared: its commands call files by their base name.  What a terminal shows is pasted where it
+was printed: there files are called by where they lie.  Names from a report enter only when they are plain
+words.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
-from pathlib import PurePath
+from contextlib import suppress
+from pathlib import Path, PurePath
 
 from ncukit.model import Kernel
 from ncukit.tools.names import same_again
@@ -38,3 +45,27 @@ def timeline(file: str) -> tuple[str, str]:
 def quoted(path: str) -> str:
     """Return the base name of ``path`` for a shell; no folder of the machine that made the page."""
     return shlex.quote(PurePath(path).name or "report.ncu-rep")
+
+
+def typed(path: str | PurePath) -> str:
+    """Return ``path`` as one types it in the current folder, not yet quoted.
+
+    >>> typed("runs/a.ncu-rep"), typed(Path.cwd() / "a.ncu-rep"), typed("/elsewhere/a.ncu-rep")
+    ('runs/a.ncu-rep', 'a.ncu-rep', '/elsewhere/a.ncu-rep')
+    """
+    found = Path(path)
+    with suppress(OSError, ValueError):  # the current folder is gone, or the file lies elsewhere
+        found = found.relative_to(Path.cwd())
+    return f"./{found}" if str(found).startswith("-") else str(found)
+
+
+def pasteable(command: str, path: str) -> str:
+    """Return a command of a page as it works in the current folder, where the page's file is at ``path``.
+
+    >>> pasteable("ncukit compare a.ncu-rep after.ncu-rep", "runs of today/a.ncu-rep")
+    "ncukit compare 'runs of today/a.ncu-rep' after.ncu-rep"
+    """
+    if not command.startswith("ncukit "):
+        return command
+    word = rf"(?<!\S){re.escape(quoted(path))}(?!\S)"
+    return re.sub(word, lambda _: shlex.quote(typed(path)), command, count=1)

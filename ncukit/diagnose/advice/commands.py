@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import PurePath
 
 from ncukit.diagnose.advice.known import Known
 from ncukit.tools.names import same_again
@@ -71,9 +70,8 @@ def word(text: str, placeholder: str) -> str:
 
 
 def _source(known: Known) -> str:
-    """Return the file of the run's target, without folders of the machine; empty where there is none."""
-    source = None if known.run is None else known.run.target.get("source")
-    return shlex.quote(PurePath(str(source)).name) if source else ""
+    """Return the file of the run's target for a shell; empty where there is none."""
+    return shlex.quote(known.source) if known.source else ""
 
 
 def _call(known: Known) -> str:

@@ -18,7 +18,7 @@ class Known:
     """What is known; any of it may be missing.
 
     ``match`` is the launch of ``diagnosis`` in ``timeline``; ``launches`` is how many the report holds;
-    ``report``, ``trace`` and ``directory`` name files in commands.
+    ``report``, ``trace``, ``directory`` and ``source``, the program of the run, name files in commands.
     """
 
     diagnosis: Diagnosis | None = None
@@ -30,6 +30,7 @@ class Known:
     report: str = ""
     trace: str = ""
     directory: str = ""
+    source: str = ""
 
     @property
     def share(self) -> float | None:

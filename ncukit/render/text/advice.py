@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ncukit.model import Diagnosis, ReportFile
 from ncukit.model.advice import Advice
+from ncukit.render.advice import of_launches
+from ncukit.render.commands import typed
 from ncukit.render.text.parts import flat, shell
 from ncukit.render.text.terminal import Terminal, hot
 from ncukit.render.view.advice import advice_view
+
+if TYPE_CHECKING:
+    from ncukit.render.timeline.beside import Beside
 
 
 def advice_lines(t: Terminal, advice: Advice, *, verbose: bool = False) -> list[str]:
@@ -23,6 +32,11 @@ def advice_lines(t: Terminal, advice: Advice, *, verbose: bool = False) -> list[
     for command in advice.commands:
         lines += shell(t, command, "  ")
     return lines
+
+
+def advice_of(file: ReportFile, diagnoses: Sequence[Diagnosis], beside: Beside | None) -> Advice:
+    """Return the advice for a report, with commands that work in the current folder."""
+    return of_launches(typed(file.path), diagnoses, beside, "" if beside is None else typed(beside.path))
 
 
 def advice_text(advice: Advice, *, color: bool = False, encoding: str = "utf-8", width: int = 80) -> str:

@@ -9,11 +9,10 @@ from rich.cells import cell_len
 
 from ncukit.diagnose.source.hot import COUNT as HOTTEST
 from ncukit.model import Diagnosis, Kernel, ReportFile
-from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
-from ncukit.render.commands import collect, quoted, timeline
+from ncukit.render.commands import collect, pasteable, quoted, timeline
 from ncukit.render.text import charts, sections, source, verdict
-from ncukit.render.text.advice import advice_lines
+from ncukit.render.text.advice import advice_lines, advice_of
 from ncukit.render.text.parts import flat, number, shell
 from ncukit.render.text.terminal import Terminal, pad
 from ncukit.render.view import head
@@ -41,7 +40,7 @@ def launch_lines(
     failed = diagnosis.kernel.failed or diagnosis.verdict.cls == "failed"
     blocks = [verdict.failure(t, cells, diagnosis), region] if failed else [
         verdict.verdict(t, cells, diagnosis),
-        verdict.experiment(t, diagnosis),
+        verdict.experiment(t, diagnosis, file.path),
         region,
         trust(t, facts, file, diagnosis.kernel, verbose=verbose, lacks=lacks),
         sections.roofline(t, cells, diagnosis, verbose=verbose),
@@ -53,7 +52,7 @@ def launch_lines(
         source.hot_lines(t, diagnosis, count=HOTTEST if verbose else source.SHOWN),
         sections.findings(t, cells, diagnosis, verbose=verbose),
     ]  # fmt: skip
-    advice = advice_lines(t, of_launches(head.file_name(file), [diagnosis], beside), verbose=verbose)
+    advice = advice_lines(t, advice_of(file, [diagnosis], beside), verbose=verbose)
     blocks += [sections.opinion(t, diagnosis, verbose=verbose), advice, more(t, file)]
     for block in blocks:
         lines += ["", *block] if block else []
@@ -96,11 +95,14 @@ def name(t: Terminal, heading: dict[str, str], width: int) -> str:
 
 def more(t: Terminal, file: ReportFile) -> list[str]:
     """Return the command that shows the same with every number."""
-    return hint(t, f"ncukit report {quoted(file.path)} --open", "the same with every number")
+    command = pasteable(f"ncukit report {quoted(file.path)} --open", file.path)
+    return hint(t, command, "the same with every number")
 
 
 def hint(t: Terminal, command: str, words: str) -> list[str]:
     """Return a command and what it shows."""
+    if cell_len(command) > t.width:
+        return [*shell(t, command, ""), *t.wrap(words, first="    ", indent="    ")]
     first, *rest = t.row(t.text(command), words)
     return [first, *(f"    {line}" for line in rest)]
 
@@ -131,5 +133,5 @@ def trust(
     lines += t.wrap(words, first=f"  -  {pad('missing', 12)}  ", indent=" " * 19)
     if verbose:
         for run in (collect(kernel), *(timeline(file.path) if "timeline" in lacks else ())):
-            lines += shell(t, run, " " * 5)
+            lines += shell(t, pasteable(run, file.path), " " * 5)
     return lines

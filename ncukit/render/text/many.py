@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import numbers
-from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
-from ncukit.render.commands import quoted
+from ncukit.render.commands import pasteable, quoted
 from ncukit.render.line import line
-from ncukit.render.text.advice import advice_lines
+from ncukit.render.text.advice import advice_lines, advice_of
 from ncukit.render.text.launch import hint, more, name, trust
 from ncukit.render.text.parts import flat, ledger, number, parted
 from ncukit.render.text.source import hot_lines
@@ -70,7 +69,7 @@ def many_lines(
         _longest(t, longest),
         *([region] if region else []),
         trust(t, facts, file, kernel, verbose=verbose, lacks=lacks),
-        advice_lines(t, of_launches(head.file_name(file), diagnoses, beside), verbose=verbose),
+        advice_lines(t, advice_of(file, diagnoses, beside), verbose=verbose),
         _hints(t, file, longest),
     ]
     return [text for n, block in enumerate(blocks) for text in (["", *block] if n else block)]
@@ -201,7 +200,7 @@ def _longest(t: Terminal, launch: Launch) -> list[str]:
 
 
 def _hints(t: Terminal, file: ReportFile, launch: Launch) -> list[str]:
-    show = f"ncukit show {quoted(file.path)} --launch {launch.n}"
+    show = pasteable(f"ncukit show {quoted(file.path)} --launch {launch.n}", file.path)
     return [*hint(t, show, "this launch in full (or --kernel NAME)"), *more(t, file)]
 
 

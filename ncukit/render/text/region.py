@@ -7,6 +7,7 @@ from typing import Any
 
 from ncukit.model import Kernel
 from ncukit.render.cells import Tips
+from ncukit.render.commands import pasteable
 from ncukit.render.text.parts import flat, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
 from ncukit.render.timeline.beside import Beside
@@ -74,4 +75,4 @@ def _notes(t: Terminal, found: Mapping[str, Any]) -> list[str]:
 
 
 def _next(t: Terminal, beside: Beside) -> list[str]:
-    return shell(t, beside.command, "  ")
+    return shell(t, pasteable(beside.command, str(beside.path)), "  ")

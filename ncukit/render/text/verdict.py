@@ -6,6 +6,7 @@ from typing import Any
 
 from ncukit.model import Diagnosis
 from ncukit.render.cells import Cells, state
+from ncukit.render.commands import pasteable
 from ncukit.render.line import line
 from ncukit.render.text.parts import flat, ledger, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
@@ -84,8 +85,11 @@ def glance(t: Terminal, cells: Cells, bars: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def experiment(t: Terminal, diagnosis: Diagnosis) -> list[str]:
-    """Return the one change that would test the verdict, and the result that would disprove it."""
+def experiment(t: Terminal, diagnosis: Diagnosis, report: str) -> list[str]:
+    """Return the one change that would test the verdict, and the result that would disprove it.
+
+    ``report`` is the path of the report, for commands that name it.
+    """
     found = diagnosis.verdict.experiment
     if found is None:
         return []
@@ -99,7 +103,7 @@ def experiment(t: Terminal, diagnosis: Diagnosis) -> list[str]:
         if text:
             lines += t.wrap(text, first=f"  {name:9}  ", indent=" " * 13)
     for n, run in enumerate(found.run):
-        lines += shell(t, run, f"  {'run' if n == 0 else '':9}  ")
+        lines += shell(t, pasteable(run, report), f"  {'run' if n == 0 else '':9}  ")
     return lines
 
 

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from ncukit.model.timeline import LaunchChoice, Timeline
 from ncukit.render.advice import of_trace
+from ncukit.render.commands import typed
 from ncukit.render.text.advice import advice_lines
 from ncukit.render.text.parts import flat, ledger, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
@@ -42,7 +43,7 @@ def timeline_text(
     for name, part in _PARTS.items():
         if found := part(t, view, most):
             lines += ["", *_titled(t, name, view, most), *found]
-    lines += ["", *advice_lines(t, of_trace(timeline, choice), verbose=verbose)]
+    lines += ["", *advice_lines(t, of_trace(timeline, choice, typed(timeline.file.path)), verbose=verbose)]
     notes = [flat(view["synthetic"]), *map(flat, view["notes"])]
     said = [line for note in notes if note for line in t.wrap(note, first="! ", indent="  ")]
     lines += ["", *said] if said else []
