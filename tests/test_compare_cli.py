@@ -220,6 +220,23 @@ def test_a_baseline_is_set_listed_shown_and_compared(ncukit: Cli) -> None:
     assert "baseline:main" in compared.out
 
 
+def test_repeats_of_a_baseline_pair_with_those_of_a_report_also_in_order(ncukit: Cli, tmp_path: Path) -> None:
+    """A baseline holds them as one kernel: those of the report are one as well, not one and a rest."""
+    metrics = {"gpu__time_duration.sum": 1000.0, "dram__bytes.sum": 1e6, "smsp__inst_executed.sum": 100.0}
+    report = write_report(
+        tmp_path / "gemm.ncu-rep",
+        [Launch(f"{name}(int)", metrics=metrics) for name in ("gemm", "gemm", "copy")],
+    )
+    ncukit("baseline", "set", "main", report)
+    arguments = ("compare", "main", report, "--match", "order", "--fail-on", "dram_bytes > +5%")
+    done = ncukit(*arguments, "--json")
+    (against,) = json.loads(done.out)["others"]
+    assert done.code == 0
+    assert [pair["base"]["launches"] for pair in against["pairs"]] == [[1, 2], [3]]
+    assert [pair["other"]["launches"] for pair in against["pairs"]] == [[1, 2], [3]]
+    assert against["unmatched"] == {"base": [], "other": []}
+
+
 def test_a_baseline_is_found_from_a_folder_inside_the_repository(
     ncukit: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from ncukit.model import Kernel
 
 if TYPE_CHECKING:
     from ncukit.compare.options import CompareOptions
+    from ncukit.compare.side import Choice
     from ncukit.model.comparison import Comparison, Side
 
 
@@ -49,7 +50,7 @@ def compare(
         raise UsageError("there is nothing to compare with", "give a base and at least one other side")
     found = replace(found, match=(*found.match, *_each(match)))
     gates = [*found.gates, *(parse(text) for text in (*found.fail_on, *_each(fail_on)))]
-    sides = [_side(what, found, number) for number, what in enumerate((base, *others))]
+    sides = _sides((base, *others), found)
     comparison = against(sides[0], sides[1:], steering=found.steering, elements=found.elements)
     return apply(
         comparison,
@@ -64,7 +65,21 @@ def _each(words: str | Iterable[str]) -> tuple[str, ...]:
     return (words,) if isinstance(words, str) else tuple(words)
 
 
-def _side(what: Any, options: CompareOptions, number: int) -> Side:
+def _sides(everything: tuple[Any, ...], options: CompareOptions) -> list[Side]:
+    """Return the sides; beside a baseline, which holds repeats as one, they are one in the others as well."""
+    from dataclasses import replace
+
+    everything = tuple(list(what) if isinstance(what, Iterator) else what for what in everything)
+    sides = [_side(what, options.choice, number) for number, what in enumerate(everything)]
+    if options.choice.apart and any(side.holds_repeats for side in sides):
+        together = replace(options.choice, apart=False)
+        for number, side in enumerate(sides):
+            if side.kind != "baseline":
+                sides[number] = _side(everything[number], together, number)
+    return sides
+
+
+def _side(what: Any, choice: Choice, number: int) -> Side:
     from ncukit.compare.side import read_side, side_of
 
     if isinstance(what, Report):
@@ -75,8 +90,8 @@ def _side(what: Any, options: CompareOptions, number: int) -> Side:
         what = list(what)
         if any(isinstance(one, Kernel) for one in what):
             label = "base" if number == 0 else f"other {number}"
-            return side_of((k for k in what if options.choice.keep(k)), label, apart=options.choice.apart)
-    return read_side(what, options.choice)
+            return side_of((k for k in what if choice.keep(k)), label, apart=choice.apart)
+    return read_side(what, choice)
 
 
 def write_comparison(
@@ -116,6 +131,6 @@ def set_baseline(
 
     place = baseline.FOLDER if folder is None else Path(folder)
     baseline.path_of(place, name)
-    side = _side(what, CompareOptions(kernel=kernel, lines=False, baselines=place), 0)
+    side = _side(what, CompareOptions(kernel=kernel, lines=False, baselines=place).choice, 0)
     created = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
     return baseline.write(place, name, side, created=created, force=force)

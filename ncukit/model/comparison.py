@@ -66,6 +66,11 @@ class Side:
     timing: Timing | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def holds_repeats(self) -> bool:
+        """Whether it is a baseline in which one kernel stands for several launches of one report."""
+        return self.kind == "baseline" and any(sample.repeats > 1 for sample in self.samples)
+
 
 @dataclass(frozen=True)
 class Row:
