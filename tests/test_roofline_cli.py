@@ -204,14 +204,27 @@ def test_a_data_sheet_gives_a_marked_estimate(roofline: Cli) -> None:
     assert "estimate: " in roofline("gemm --m 8 --n 8 --k 8 --gpu h100-sxm").out
 
 
-@pytest.mark.parametrize("gpu", ["H100", "RTX 9090"])
-def test_an_unknown_product_gives_no_bound_and_says_why(gpu: str, roofline: Cli) -> None:
-    done = roofline("gemm --m 8 --n 8 --k 8 --json --gpu", gpu)
+@pytest.mark.parametrize(
+    ("gpu", "near"), [("H100", "one of h100-sxm, h100-pcie, h100-nvl?"), ("RTX 4091", "rtx-4090")]
+)
+def test_a_gpu_that_names_no_product_is_an_error_that_names_the_nearest(
+    gpu: str, near: str, roofline: Cli
+) -> None:
+    done = roofline("gemm --m 8 --n 8 --k 8 --gpu", gpu)
+    assert (done.code, done.out) == (2, "")
+    for words in (gpu, near, "ncukit mfu --list", "--peak with --bandwidth"):
+        assert words in done.err
+    given = ("--peak", "200T", "--bandwidth", "3T")
+    assert roofline("gemm --m 8 --n 8 --k 8 --gpu", gpu, *given).code == 0
+
+
+def test_a_rate_that_a_data_sheet_does_not_state_gives_no_bound_and_says_why(roofline: Cli) -> None:
+    done = roofline("gemm --m 8 --n 8 --k 8 --dtype fp8 --gpu a100-sxm-40gb --json")
     SCHEMA.validate(done.json)
     assert done.code == 0
     assert (done.json["bound"], done.json["flops"]) == (None, 1024)
-    assert gpu in done.json["missing"][0]
-    shown = roofline("gemm --m 8 --n 8 --k 8 --gpu", gpu)
+    assert "states no peak rate" in done.json["missing"][0]
+    shown = roofline("gemm --m 8 --n 8 --k 8 --dtype fp8 --gpu a100-sxm-40gb")
     assert "Bound" not in shown.out
     assert "unknown" in shown.out
 
@@ -301,10 +314,10 @@ def test_a_point_above_its_roof_is_drawn_with_the_roof(roofline: Cli) -> None:
 
 
 def test_a_page_without_a_bound_says_why(roofline: Cli) -> None:
-    assert roofline("gemm --m 8 --n 8 --k 8 --gpu H100 -o page.html").code == 0
+    assert roofline("gemm --m 8 --n 8 --k 8 --dtype fp8 --gpu a100-sxm-40gb -o page.html").code == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert "No roofline." in page
-    assert "h100-pcie" in page
+    assert "states no peak rate" in page
 
 
 def test_a_page_is_not_overwritten_without_force(roofline: Cli) -> None:

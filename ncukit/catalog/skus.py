@@ -7,8 +7,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from ncukit.catalog.load import DATA
+from ncukit.errors import UsageError
 
 _MAKER = re.compile(r"^(?:nvidia|tesla|quadro)-")
 _MODEL = re.compile(r"[a-z]{1,2}\d{1,4}s?|\d{4}")
@@ -82,6 +84,22 @@ def find_sku(name: str) -> Lookup:
     if len(meant) > 1:  # one alone may be the namesake of what is not listed: Quadro RTX 6000, RTX 6000 Ada
         return Lookup(name, None, f"{name} may mean {len(meant)} products", meant, ambiguous=True)
     return Lookup(name, None, f"no data sheet of a product that is called {name} is known", near)
+
+
+def no_sku(found: Lookup, instead: str) -> UsageError:
+    """Return the error that ``found`` is no product; ``instead`` names the options that replace a data sheet.
+
+    >>> no_sku(find_sku("H100"), "--peak").hint
+    'one of h100-sxm, h100-pcie, h100-nvl? `ncukit mfu --list` names all; --peak replaces a data sheet'
+    """
+    plain = {sku.id.replace("-", ""): sku.id for sku in skus()}
+    near = [sku.id for sku in found.candidates]
+    near = near or [plain[n] for n in get_close_matches(_slug(found.name).replace("-", ""), plain, 3, 0.8)]
+    meant = f"{'one of ' if len(near) > 1 else ''}{', '.join(near)}? " if near else ""
+    return UsageError(
+        f"--gpu {found.name!r}: {found.reason}",
+        f"{meant}`ncukit mfu --list` names all; {instead} replaces a data sheet",
+    )
 
 
 def _slug(name: str) -> str:

@@ -60,6 +60,8 @@ def mfu(
         --layers 32 --hidden 4096 --sequence 8192 --json
     ncukit mfu --params 7e9 --tokens-per-second 2500 --gpu l4 --inference
     ncukit mfu --list
+
+    A --gpu that names no product, or several with different peaks, is an error that names the nearest.
     """
     from ncukit.cli.output import encoding, width
     from ncukit.render.mfu import mfu_data, mfu_text, skus_text
@@ -84,6 +86,10 @@ def mfu(
         attention=_attention(layers, hidden, heads, head_size, sequence, causal),
         peak=peak,
     )
+    if found.peak.per_gpu is None and found.peak.sku is None:
+        from ncukit.catalog.skus import find_sku, no_sku
+
+        raise no_sku(find_sku(found.peak.name), "--peak")
     if json:
         from json import dumps
 

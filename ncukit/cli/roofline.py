@@ -99,7 +99,8 @@ def roofline(
 
     A model counts FLOPs (2 a multiply-add) and compulsory bytes (each input read once, each output written
     once).  Peaks come from --peak and --bandwidth, then from the report, then from the data sheet of --gpu,
-    as a marked estimate; what none of them knows leaves the bound unknown.
+    as a marked estimate; what none of them knows leaves the bound unknown.  A --gpu that names no product, or
+    several, is an error that names the nearest.
     """  # fmt: skip
     if context.invoked_subcommand is not None:
         return
@@ -184,6 +185,11 @@ def _run(
     measured = None if report is None else _launch(report, launch, kernel)
     if report is None and (launch or kernel):
         raise UsageError("--launch and --kernel choose from a report, and there is none", "add --report FILE")
+    if gpu is not None and (peak is None or bandwidth is None):
+        from ncukit.catalog.skus import find_sku, no_sku
+
+        if (meant := find_sku(gpu)).sku is None:
+            raise no_sku(meant, "--peak with --bandwidth")
     found = estimate(
         make(model, arguments), peak=peak, bandwidth=bandwidth, gpu=gpu, seconds=seconds, kernel=measured
     )
