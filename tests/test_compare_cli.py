@@ -202,6 +202,15 @@ def test_several_others_each_have_their_pairs(ncukit: Cli) -> None:
     assert [len(other["pairs"]) for other in data["others"]] == [1, 4]
 
 
+def test_two_launches_of_one_report_are_compared_alone(ncukit: Cli) -> None:
+    """The others would be compared with themselves, and the sum over all pairs mean nothing."""
+    (against,) = json.loads(ncukit("compare", BASE, BASE, "--match", "1=4", "--json").out)["others"]
+    assert [pair["matched"] for pair in against["pairs"]] == ["--match 1=4"]
+    assert (against["totals"], against["unmatched"]) == ([], {"base": [], "other": []})
+    (whole,) = json.loads(ncukit("compare", BASE, BASE, "--json").out)["others"]
+    assert len(whole["pairs"]) == 4
+
+
 # Baselines
 
 

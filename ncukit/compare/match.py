@@ -62,11 +62,12 @@ class Steering:
 
 @dataclass(frozen=True)
 class Match:
-    """Two samples and what they were matched by."""
+    """Two samples and what they were matched by; ``asked`` where ``--match`` names them."""
 
     base: Sample
     other: Sample
     by: str
+    asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,15 +110,15 @@ def match(
     found: list[Match] = []
     left, right = ({id(sample): sample for sample in samples} for samples in (base, other))
 
-    def take(a: Sample, b: Sample, by: str) -> None:
-        found.append(Match(a, b, by))
+    def take(a: Sample, b: Sample, by: str, *, asked: bool = False) -> None:
+        found.append(Match(a, b, by, asked))
         del left[id(a)], right[id(b)]
 
     for words in steering.pairs:
         some = [s for s in _chosen(words[0], base, "base") if id(s) in left]
         others = [s for s in _chosen(words[1], other, "other side") if id(s) in right]
         for a, b in zip(some, others, strict=False):
-            take(a, b, f"--match {words[0]}={words[1]}")
+            take(a, b, f"--match {words[0]}={words[1]}", asked=True)
     if steering.in_order:
         for a, b in list(zip(left.values(), right.values(), strict=False)):
             take(a, b, "order alone, as --match order asks")
