@@ -262,10 +262,13 @@ def test_a_command_alone_shows_its_help(words: tuple[str, ...], ncukit: Cli) -> 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("metrics", "--format", "csv")])
-def test_a_full_disk_behind_stdout_is_said(words: tuple[str, ...]) -> None:
+def test_a_full_disk_behind_stdout_is_said(words: tuple[str, ...], without_code: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "ncukit", *words, ONE], stdout=full, stderr=subprocess.PIPE, check=False
+            [sys.executable, "-m", "ncukit", *words, without_code / ONE.name],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
         )
     assert done.returncode == 1
     assert done.stderr.decode().splitlines() == [
@@ -274,10 +277,10 @@ def test_a_full_disk_behind_stdout_is_said(words: tuple[str, ...]) -> None:
     ]
 
 
-def test_what_an_encoding_lacks_is_escaped(tmp_path: Path) -> None:
+def test_what_an_encoding_lacks_is_escaped(tmp_path: Path, without_code: Path) -> None:
     place = tmp_path / "größe.html"
     done = subprocess.run(
-        [sys.executable, "-m", "ncukit", "report", ONE, "-o", place],
+        [sys.executable, "-m", "ncukit", "report", without_code / ONE.name, "-o", place],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         capture_output=True,
         check=True,
@@ -514,14 +517,14 @@ def test_a_reader_that_goes_away_ends_us_quietly(form: list[str]) -> None:
     ("variables", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
 def test_colour_on_a_terminal_only_and_not_when_it_is_unwanted(
-    variables: dict[str, str], colored: bool
+    variables: dict[str, str], colored: bool, without_code: Path
 ) -> None:
     environment = (
         {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm-256color"} | variables
     )
     ours, theirs = pty.openpty()
     seen = b""
-    with start("show", ONE, stdout=theirs, env=environment) as process:
+    with start("show", without_code / ONE.name, stdout=theirs, env=environment) as process:
         os.close(theirs)
         try:
             while piece := os.read(ours, 1 << 16):
@@ -534,9 +537,9 @@ def test_colour_on_a_terminal_only_and_not_when_it_is_unwanted(
     assert (b"\x1b[" in seen) == colored
 
 
-def test_no_colour_through_a_pipe() -> None:
+def test_no_colour_through_a_pipe(without_code: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm-256color"}
-    with start("show", ONE, stdout=subprocess.PIPE, env=environment) as process:
+    with start("show", without_code / ONE.name, stdout=subprocess.PIPE, env=environment) as process:
         out, _ = process.communicate()
     assert b"\x1b" not in out
 
