@@ -511,6 +511,28 @@ def test_printed_pages_agree_with_the_report(report: str, page: str, ncu: Path, 
 
 
 @pytest.mark.parametrize(
+    "report", ["sm75-gtx-1660-super-ncu2024.1-01", "sm86-a10g-ncu2023.1-03", "sm90-h800-ncu2023.3-01"]
+)
+def test_a_details_page_says_nothing_surely_that_the_report_denies(
+    report: str, shared: Path, ncu: Path, tmp_path: Path
+) -> None:
+    path = shared / "reports" / "ncu" / f"{report}.ncu-rep"
+    run = subprocess.run([ncu, "--import", path, *PAGES["details"]], capture_output=True, check=True)
+    (tmp_path / "details.csv").write_bytes(run.stdout)
+    whole, printed = (
+        [found.verdict for found in ncukit.read(file).diagnoses()]
+        for file in (path, tmp_path / "details.csv")
+    )
+    for one, other in zip(whole, printed, strict=True):
+        if other.confidence == "high":
+            assert (one.cls, one.limiter) == (other.cls, other.limiter)
+        if one.limiter == "lsu-issue":
+            assert other.limiter == "lsu-issue"
+            assert other.confidence != "high"
+            assert other.missing
+
+
+@pytest.mark.parametrize(
     "report", ["sm80-a100-pcie-40gb-ncu2021.2-04", "sm86-a10g-ncu2023.1-02", "sm86-rtx-3070-ncu2022.3-03"]
 )
 def test_the_catalog_gives_the_same_metrics(report: str, shared: Path, ncu: Path, tmp_path: Path) -> None:

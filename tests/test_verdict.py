@@ -606,6 +606,52 @@ def test_a_unit_at_two_thirds_is_less_sure_where_another_was_not_measured():
     assert (every.confidence, some.confidence) == ("medium", "low")
 
 
+PRINTED = {id: n for id, n in FULL_GPU.items() if not id.startswith(("lsu_", "alu_", "fma_", "fp64_", "xu_"))}
+"""What a printed details page holds: no pipe."""
+
+
+def test_l1_throughput_alone_is_not_called_its_data_stage():
+    printed = {**PRINTED, "l1_throughput_pct": 91.0, "memory_throughput_pct": 89.0, "l1_hit_rate_pct": 95.0}
+    whole = diagnose(launch(**printed, lsu_busy_pct=20.0, **stalls(global_queue_full=8.0))).verdict
+    assert (whole.limiter, whole.confidence) == ("l1", "high")
+    verdict = diagnose(launch(**printed, **stalls(global_queue_full=8.0))).verdict
+    assert (verdict.limiter, verdict.confidence) == ("l1", "medium")
+    assert "whether its data stage or load/store issue was not collected" in verdict.claim
+    assert not any("next unit" in row.text for row in verdict.evidence)
+    assert any("pipe_lsu_pct" in row and "lsu_wavefronts_pct" in row for row in verdict.missing)
+    assert verdict.experiment is not None
+    assert "Up to" not in verdict.experiment.expect
+
+
+@pytest.mark.parametrize(
+    "maxima",
+    [
+        {"sm_throughput_pct": 83.14, "memory_throughput_pct": 83.14},
+        {"sm_throughput_pct": 83.2, "memory_throughput_pct": 84.0, "mem_pipes_busy_pct": 83.14},
+    ],
+    ids=["compute and memory read the same", "the pipes of memory instructions"],
+)
+def test_what_contains_load_store_issue_names_it_where_no_pipe_was_printed(maxima: dict[str, float]):
+    verdict = diagnose(
+        launch(**{**PRINTED, "l1_throughput_pct": 84.1, "l1_hit_rate_pct": 95.0, **maxima})
+    ).verdict
+    assert (verdict.cls, verdict.limiter, verdict.confidence) == ("compute-bound", "lsu-issue", "medium")
+    assert verdict.missing
+
+
+def test_a_maximum_that_contains_load_store_issue_does_not_name_what_issue_slots_do():
+    busy = {"issue_busy_pct": 85.0, "sm_throughput_pct": 85.0, "mem_pipes_busy_pct": 7.0}
+    verdict = diagnose(launch(**{**PRINTED, **busy})).verdict
+    assert (verdict.cls, verdict.limiter) == ("compute-bound", None)
+
+
+def test_an_sm_maximum_that_no_pipe_explains_is_not_hidden_behind_l1():
+    """`sm__throughput` has no member of L1's data stage: 91 % of it are some pipe."""
+    some = {id: n for id, n in PRINTED.items() if id != "issue_busy_pct"}
+    units = measure(launch(**{**some, "l1_throughput_pct": 93.0, "sm_throughput_pct": 91.0})).units
+    assert units["sm"].value == 91.0
+
+
 def test_three_independent_measurements_make_high_confidence():
     full = {"dram_throughput_pct": 91.0, "memory_throughput_pct": 91.0}
     assert (

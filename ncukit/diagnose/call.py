@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from ncukit.diagnose.shares import Share
 from ncukit.model.finding import Confidence
 
+PARTS = ("l1", "lsu-issue")
+"""Limiters of which only a maximum may be known."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -27,9 +30,12 @@ class Call:
 
 
 def unit_call(share: Share, *, cap: Confidence = "high") -> Call:
-    """Return the call that names ``share``'s unit."""
+    """Return the call that names ``share``'s unit, less sure where the report does not tell which part."""
     cls, limiter = str(share.unit.cls), share.unit.limiter
-    return Call(cls, limiter, f"{cls}/{limiter or 'unknown'}", share, cap=cap)
+    entry = f"{cls}/{limiter or 'unknown'}"
+    if limiter in PARTS and not share.resolved:
+        entry, cap = f"{entry}/part-unknown", "medium" if cap == "high" else cap
+    return Call(cls, limiter, entry, share, cap=cap)
 
 
 def latency(limiter: str | None, variant: str = "", *, cap: Confidence = "high", **words: str) -> Call:

@@ -18,6 +18,9 @@ SAME = 3.0
 TENSOR_WITHOUT_OPCODES = 20.0
 """[%] Tensor-pipe use that constant loads (HFMA2.MMA) never reach: an MMA ran even if opcodes are missing."""
 
+SAME_READING = 0.01
+"""[points] Compute and memory throughput this close are one counter, printed twice: load/store issue."""
+
 HEAVY_LEAD = 10.0
 """[points] The heavy half of the FMA pipe this far above the mean of both halves runs IMAD, not FP32."""
 
@@ -42,7 +45,8 @@ COMPUTE_UNITS = ("int", "fp32", "fp64", "fp16", "xu", "tensor")
 class Share:
     """One unit: ``percent`` of peak as it is judged, ``elapsed`` [%] of the whole time, and what says so.
 
-    ``metric`` and ``value`` are the quoted evidence; ``name`` says which part of the unit leads.
+    ``metric`` and ``value`` are the quoted evidence; ``name`` says which part of the unit leads.  A share
+    that is not ``resolved`` is a maximum over several parts, and which of them was not collected.
     """
 
     unit: Unit
@@ -51,6 +55,7 @@ class Share:
     metric: str
     value: float
     name: str
+    resolved: bool = True
 
     @property
     def fullness(self) -> float:
@@ -123,13 +128,26 @@ class _Ruler:
         return best
 
     def add(
-        self, unit: str, percent: float, metric: str, *, value: float | None = None, name: str = ""
+        self,
+        unit: str,
+        percent: float,
+        metric: str,
+        *,
+        value: float | None = None,
+        name: str = "",
+        resolved: bool = True,
     ) -> None:
         """Note that ``unit`` is ``percent`` full, in its own terms (active cycles inside the SM)."""
         entry = self.table.units[unit]
         elapsed = percent * self.active if entry.scope == "sm" else percent
         self.found[unit] = Share(
-            entry, percent, elapsed, metric, percent if value is None else value, name or entry.label
+            entry,
+            percent,
+            elapsed,
+            metric,
+            percent if value is None else value,
+            name or entry.label,
+            resolved,
         )
 
     def first(self, *ids: str) -> tuple[str, float] | None:
@@ -187,7 +205,7 @@ class _Ruler:
         others = max((s.percent for u, s in self.found.items() if u == "lsu"), default=0.0)
         if member is None:
             if headline is not None and abs(headline - others) > SAME:
-                self._l1(headline, "l1_throughput_pct", "L1/TEX", data=True)
+                self._l1(headline, "l1_throughput_pct", "L1/TEX", data=True, resolved="lsu" in self.found)
             return
         percent, raw, name = member[0] / self.active, member[1], member[2]
         data = "wavefronts" in raw or "lsu_writeback" in raw
@@ -197,20 +215,42 @@ class _Ruler:
         else:
             self._l1(percent, raw, name, data=data)
 
-    def _l1(self, percent: float, metric: str, name: str, *, data: bool) -> None:
+    def _l1(self, percent: float, metric: str, name: str, *, data: bool, resolved: bool = True) -> None:
         shared = self.number("shared_wavefront_share_pct")
         unit = "shared" if data and shared is not None and shared > MOSTLY else "l1"
-        self.add(unit, percent, metric, name=self.table.units[unit].label if unit == "shared" else name)
+        label = self.table.units[unit].label if unit == "shared" else name
+        self.add(unit, percent, metric, name=label, resolved=resolved)
 
     def pipes(self) -> None:
         for unit in ("fp64", "fp16", "xu", "lsu", "issue"):
             if hit := self.first(*self.table.units[unit].metrics):
                 self.add(unit, hit[1], hit[0])
+        if "lsu" not in self.found:
+            self.lsu_from_maxima()
         if hit := self.first("pipe_alu_pct", "alu_busy_pct"):
             self.add("int", hit[1], hit[0], name="ALU pipe")
         self.fma()
         if "fp64" not in self.found and (rate := self.number("roofline_fp64_pct")) is not None:
             self.add("fp64", rate, "roofline_fp64_pct")
+
+    def lsu_from_maxima(self) -> None:
+        """Read load/store issue from the maxima that contain it, as the printed pages give no pipe."""
+        pipes, sm, memory = (
+            self.number(id) for id in ("mem_pipes_busy_pct", "sm_throughput_pct", "memory_throughput_pct")
+        )
+        if sm is None:
+            return
+        if memory is not None and abs(sm - memory) <= SAME_READING:
+            metric, value, name = (
+                "sm_throughput_pct",
+                sm,
+                "load/store issue (compute and memory read the same)",
+            )
+        elif pipes is not None:
+            metric, value, name = "mem_pipes_busy_pct", pipes, "pipes of memory instructions"
+        else:
+            return
+        self.add("lsu", value / self.active, metric, value=value, name=name, resolved=False)
 
     def fma(self) -> None:
         """Name the FMA pipe after what it runs: FP32, packed half or IMAD."""
@@ -280,7 +320,8 @@ class _Ruler:
             self.add("control", control[0] / self.active, control[1], name=control[2])
         sm = self.number("sm_throughput_pct")
         if sm is not None and sm > SAME + max(
-            (s.elapsed for s in self.found.values() if s.unit.scope == "sm"), default=0.0
+            (s.elapsed for u, s in self.found.items() if s.unit.scope == "sm" and u not in ("l1", "shared")),
+            default=0.0,
         ):
             self.add("sm", sm / self.active, "sm_throughput_pct", value=sm)
         memory = self.number("memory_throughput_pct")

@@ -22,6 +22,12 @@ SIDES = {
 }
 """What would have to be known to decide, in the order in which it is asked for."""
 
+PARTS_OF_L1 = (
+    "Which part of L1/TEX was busy (pipe_lsu_pct, lsu_wavefronts_pct): not in this file. A printed details "
+    "page leaves it out: read the report or its raw page. `--section ComputeWorkloadAnalysis "
+    "--section SpeedOfLight` collects it."
+)
+
 KNOWN_BY = {"dram_throughput_pct": "dram", "warps_issued_per_scheduler": "issue"}
 """Units whose share answers the same question."""
 
@@ -63,6 +69,8 @@ def missing(facts: Facts, call: Call) -> tuple[str, ...]:
         return ()
     lacking = list(SIDES) if call.cls == "undetermined" else []
     sentences = [_lacking(facts, id, SIDES[id]) for id in lacking if _unknown(facts, id)]
+    if call.entry.endswith("/part-unknown"):
+        sentences.append(PARTS_OF_L1)
     if facts.waits is None and call.cls in STALLS_DECIDE and call.limiter not in NO_STALLS_NEEDED:
         sentences.append(_lacking(facts, STALLS, "why warps wait"))
     return tuple(sentences)

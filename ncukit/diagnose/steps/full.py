@@ -114,7 +114,8 @@ def issue_bound(f: Facts) -> Call | None:
 
 def pipe_of_issue(f: Facts, issue: Share) -> Call:
     """Return the compute-bound call of a launch whose issue slots are used: by its busiest pipe."""
-    pipes = [s for u in (*COMPUTE_UNITS, "lsu") if (s := f.shares.units.get(u)) is not None]
+    known = (f.shares.units.get(unit) for unit in (*COMPUTE_UNITS, "lsu"))
+    pipes = [s for s in known if s is not None and s.resolved]
     if not pipes:
         return unit_call(issue, cap="medium")
     best = max(pipes, key=lambda s: s.percent)
