@@ -83,6 +83,13 @@ def ops(tmp_path: Path) -> Ops:
     return analyse(read_torch(training().write(tmp_path / "t.json")))
 
 
+def test_sums_and_spans_say_what_they_are(ops: Ops) -> None:
+    shown = " ".join(ops_text(ops).split())
+    assert "3 copies, together 24.6 kB in 30.0 µs" in shown  # not each of 24.6 kB
+    assert "calls first to last, on the CPU: " in shown
+    assert "BUSY GPU 0, first to last work 2.46 ms" in shown
+
+
 def test_the_measured_number_stands_beside_the_busy_share(ops: Ops) -> None:
     found = replace(ops, utilisation=(replace(ops.utilisation[0], seen=(40, 100, 100), unseen=""),))
     (data,) = ops_data(found)["utilisation"]

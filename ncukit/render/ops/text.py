@@ -43,7 +43,10 @@ def _head(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     named = {f["name"]: flat(f["text"]) for f in view["facts"]}
     lines = t.beside(t.cut_middle(view["heading"]["name"], t.width - 40), "operators and their kernels")
     lines += t.row(named["GPU"], f"GPU work: {named['GPU work']}")
-    return lines + t.row(f"operators: {named['Operators']} in {named['Traced']} (profiled, not a benchmark)")
+    return lines + t.row(
+        f"operators: {named['Operators']}",
+        f"first to last, on the CPU: {named['Traced']} (profiled, not a benchmark)",
+    )
 
 
 def _next(t: Terminal, view: Mapping[str, Any]) -> list[str]:
@@ -100,7 +103,7 @@ def _busy(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     lines = []
     for u in view["busy"]:
         gaps = f"{u['gaps']}, {number(u['gap_time'])} empty, longest {number(u['longest'])}"
-        lines += t.beside(f"BUSY  {u['device']}, {number(u['span'])}", gaps)
+        lines += t.beside(f"BUSY  {u['device']}, first to last work {number(u['span'])}", gaps)
         for row in u["rows"]:
             first = f"  {number(row['cell']):>14}  {row['name']}: "
             lines += t.wrap(f"{row['says']}. Not: {row['not']}", first=first, indent=" " * 18)

@@ -155,7 +155,9 @@ def _copies(i: int, o: Operator, figures: Figures) -> Line:
         return []
     time = figures.time(f"o{i}ct", o.copy_time, "Sum of its copies")
     size = figures.of(f"o{i}cb", o.copy_bytes, "byte", "Bytes of its copies")
-    return line(f"{o.copies:,} {'copy' if o.copies == 1 else 'copies'} of ", size, " in ", time)
+    if o.copies == 1:
+        return line("1 copy of ", size, " in ", time)
+    return line(f"{o.copies:,} copies, together ", size, " in ", time)
 
 
 def _attribution(ops: Ops, figures: Figures) -> Line:
