@@ -706,18 +706,21 @@ def test_the_command_says_what_it_did(run: Run, runs: Path, fleet: Path) -> None
     (runs / "bad.ncu-rep").write_bytes(BROKEN)
     (runs / "a.ncu-rep").unlink()
     code, out, err = run("dataset", "build", runs, "-o", fleet, "-w", 1)
-    assert code == 0
+    assert code == 4
     assert out == f"{fleet}: 3 launches of 3 reports (1 read, 2 unchanged, 1 gone, 1 cannot be used)\n"
     assert err.splitlines()[0].startswith("error: ")
     assert err.splitlines()[1] == f"hint: {fleet}/_errors.parquet lists them"
-    assert run("dataset", "build", runs, "-o", fleet, "-w", 1, "--quiet")[2] == ""
+    code, _, err = run("dataset", "build", runs, "-o", fleet, "-w", 1, "--quiet")
+    assert (code, err) == (4, "")  # nothing is new, and still it cannot be used
+    (runs / "bad.ncu-rep").unlink()
+    assert run("dataset", "build", runs, "-o", fleet, "-w", 1)[0] == 0
 
 
 def test_the_same_as_json(run: Run, runs: Path, fleet: Path) -> None:
     (runs / "bad.ncu-rep").write_bytes(BROKEN)
     code, out, _ = run("dataset", "build", runs, "-o", fleet, "-w", 1, "--json")
     found = follows_its_schema(out)
-    assert code == 0
+    assert code == 4
     assert found["schema"] == "ncukit.built/1"
     assert follows_its_schema((fleet / state.NAME).read_text())["schema"] == "ncukit.dataset/1"
     assert (found["reports"], found["launches"], found["read"]) == (4, 5, 4)

@@ -62,7 +62,7 @@ def build(
     ncukit dataset build 'runs/**/*.ncu-rep' -o fleet --dask tcp://head:8786
 
     The rows are Parquet, partitioned by GPU, for pandas, Polars, DuckDB or pyarrow.  A report that cannot be
-    used is a row of _errors.parquet, not the end.
+    used is a row of _errors.parquet: the others are done, and the exit code is 4.
     """
     from ncukit.api import build_dataset
 
@@ -78,7 +78,7 @@ def build(
         print(_summary(done))
     if not quiet:
         _words(done)
-    if done.reports and len(done.errors) == done.reports:
+    if done.errors:
         raise typer.Exit(ReportError.exit_code)
 
 
