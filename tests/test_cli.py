@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -275,6 +276,27 @@ def test_a_full_disk_behind_stdout_is_said(words: tuple[str, ...], without_code:
         "error: cannot read or write: No space left on device",
         "hint: free some space there, or choose another place with -o",
     ]
+
+
+@pytest.mark.parametrize(
+    "words", [("show", ONE), ("metrics", ONE, "--json"), ("show", "--help"), ("catalog",)]
+)
+def test_a_reader_that_goes_away_is_no_error_of_ncukit(
+    words: tuple[object, ...], ncukit: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(io.StringIO):
+        """Stdout in front of `head -1`, when head has ended."""
+
+        def write(self, text: str) -> int:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    dropped: list[bool] = []
+    monkeypatch.setattr(cli.output, "drop_stdout", lambda: dropped.append(True))
+    monkeypatch.setattr(sys, "stdout", Gone())
+    monkeypatch.setattr(sys, "stderr", sys.stderr)  # typer replaces both
+    done = ncukit(*words)
+    assert (done.code, done.err) == (141, "")
+    assert dropped
 
 
 def test_what_an_encoding_lacks_is_escaped(tmp_path: Path, without_code: Path) -> None:

@@ -21,6 +21,9 @@ COMMANDS = (
     *("ops", "dataset", "index", "roofline", "mfu", "advise", "probe", "catalog", "doctor", "demo", "schema"),
 )
 
+UNREAD = 141
+"""Exit code where the reader of stdout went away: that of a program which SIGPIPE ends."""
+
 
 def _version(value: bool) -> None:
     if value:
@@ -99,8 +102,11 @@ def ended(program: typer.Typer) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
-        output.drop_stdout()  # its reader went away: nobody to tell
-        return 141
+        return _unread()
+    except SystemExit as end:  # what typer makes of a broken pipe
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return _unread()
     except Interrupted as error:
         if output.debug:
             raise
@@ -114,6 +120,12 @@ def ended(program: typer.Typer) -> int:
         found = failures.as_error(error)
         tell(found)
         return found.exit_code
+
+
+def _unread() -> int:
+    """Drop what is still to be printed: its reader went away, as `head` does, and nobody is to be told."""
+    output.drop_stdout()
+    return UNREAD
 
 
 def _interrupted(error: Interrupted) -> int:

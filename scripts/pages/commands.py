@@ -25,7 +25,8 @@ where a command takes a file and that makes sense.  `NO_COLOR` is honoured.  Eve
 which adds the traceback to an error.
 
 Exit codes: 0 done; 1 another error of ncukit; 2 wrong use; 3 a tool failed; 4 an input file cannot be used;
-5 a report was made and a part of it is missing; 10 a gate failed; 130 interrupted (SIGTERM 143, SIGHUP 129).
+5 a report was made and a part of it is missing; 10 a gate failed; 130 interrupted (SIGTERM 143,
+SIGHUP 129); 141 the reader of stdout went away (`| head`).
 [Troubleshooting](troubleshooting.md) has an entry for every error.
 
 The tools are looked for in this order: `--ncu`, `--nsys`, `--nvcc PATH`; the variables `NCUKIT_NCU`,
