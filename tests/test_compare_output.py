@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,24 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from ncukit.catalog import load
 from ncukit.compare import compare
 from ncukit.compare.gates import apply, parse
 from ncukit.compare.side import side_of
 from ncukit.compare.totals import RATIOS
 from ncukit.model.comparison import Comparison
 from ncukit.render import html
+from ncukit.render.compare.changes import ELSEWHERE, explained, ranked
 from ncukit.render.compare.github import github_text
 from ncukit.render.compare.json import comparison_text as as_json
 from ncukit.render.compare.junit import junit_text
 from ncukit.render.compare.markdown import markdown_text
+from ncukit.render.compare.names import LABELS
 from ncukit.render.compare.page import DETAILED, page_view
-from ncukit.render.compare.text import comparison_text
+from ncukit.render.compare.text import NAME, comparison_text
 from ncukit.render.notebook import comparison_html, kernel_html, roofline_html
 from ncukit.render.text.parts import flat
+from ncukit.render.view.rows import FAMILIES
 from ncukit.schemas import text as schema_text
 from tests.compared import A100, H100, SPILL, SPILLED, compared, launch, unknown
 from tests.diagnoses import HOSTILE, transpose
@@ -286,6 +291,35 @@ def test_rows_come_in_the_order_of_what_they_explain() -> None:
     rows = page_view(comparison("versions"), generated="")["blocks"][0]["changes"]["rows"]
     assert [row["id"] for row in rows[:2]] == ["kernel_duration", "dram_bytes"]
     assert rows[1]["explains"] == "15.0\u202f%"  # 0.03 ms of 0.2 ms
+
+
+def test_every_metric_that_a_table_can_show_has_a_name_of_its_own() -> None:
+    shown = [id for id in load().metrics if not any(fnmatchcase(id, pattern) for pattern in ELSEWHERE)]
+    assert [id for id in shown if id not in LABELS] == []
+    assert [name for name, n in Counter(LABELS[id] for id in shown).items() if n > 1] == []
+    families = {row.id for family in FAMILIES for row in family.rows}
+    assert [id for id in shown if id not in families and len(LABELS[id]) > NAME] == []
+
+
+def test_what_repeats_another_row_comes_last() -> None:
+    def order(**neutral: float) -> list[str]:
+        base = {"kernel_duration": 1e-3} | dict.fromkeys(neutral, 40.0)
+        (pair,) = compared(launch("gemm", **base), launch("gemm", **base | neutral)).pairs
+        return [row.id for row in ranked(pair.rows)]
+
+    rates = {"l2_read_hit_rate_pct": 80.0, "l2_hit_rate_from_l1_pct": 80.0}
+    assert order(**rates, l2_hit_rate_pct=70.0, registers_per_thread=42.0)[:2] == [
+        "l2_hit_rate_pct",
+        "registers_per_thread",
+    ]
+    assert order(**rates, registers_per_thread=42.0)[-1] == "registers_per_thread"  # they repeat nothing here
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(-0.04, "≈ 0"), (0.0, "≈ 0"), (0.3, "0.3"), (15.0, "15.0"), (-12.0, "−12.0")]
+)
+def test_a_share_that_is_next_to_nothing_reads_so(share: float, text: str) -> None:
+    assert explained(share) == f"{text}\u202f%"
 
 
 def test_stall_reasons_subtract_and_are_not_read_as_good_or_bad() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,14 +15,16 @@ from ncukit.model import Value
 from ncukit.model.comparison import Pair, Row
 from ncukit.render import numbers
 from ncukit.render.cells import CAPACITIES, Cell, Cells
+from ncukit.render.compare.names import LABELS
 from ncukit.render.line import line
-from ncukit.render.view.rows import FAMILIES
 from ncukit.render.words import plural
 
 FIRST = 18
 """Rows that are shown unfolded."""
 TELLS = 1.0
 """[%] of the change in duration from which a row stands where its share puts it."""
+NOTHING = 0.05
+"""[%] of the change in duration below which a share is as good as none."""
 FAR = 0.01
 """Two numbers further apart than this have a unit each."""
 FIRST_ROW = "kernel_duration"
@@ -37,6 +39,20 @@ REPEATS = (
     *("warps_issued_*", "sm_busy_*", "thread_count", "shared_mem_*", "theoretical_warps_*"),
 )
 """Metrics that say once more what another row says: last, unless they explain something."""
+SAME_AS = {
+    "l2_read_hit_rate_pct": "l2_hit_rate_pct",
+    "l2_hit_rate_from_l1_pct": "l2_hit_rate_pct",
+    "warp_cycles_per_executed_instruction": "warp_cycles_per_issued_instruction",
+    "inst_issued": "inst_executed",
+    "thread_inst_executed": "inst_executed",
+    "shared_bytes": "shared_wavefronts",
+    "l1_to_l2_read_bytes": "bytes_l2",
+    "l2_sectors": "bytes_l2",
+    "l2_sectors_from_l1": "bytes_l2",
+    "global_load_requests": "global_load_inst",
+    "global_store_requests": "global_store_inst",
+}
+"""Metric -> what it repeats: last as well, where that one changed too and it explains nothing."""
 READINGS = {
     "better": ("▲ better", "better"),
     "worse": ("▼ worse", "worse"),
@@ -45,26 +61,6 @@ READINGS = {
 }
 """What a change says: sign and word, and the class that colours them."""
 SHORT_CLASS = {"same": "same meaning", "share": "share of peak", "no": "no"}
-LABELS = {row.id: row.label for family in FAMILIES for row in family.rows} | {
-    "kernel_duration": "Duration, profiled",
-    "clean_time": "Clean time, median",
-    "dram_bytes": "DRAM bytes",
-    "bytes_l2": "L2 bytes",
-    "bytes_l1": "L1 bytes",
-    "dram_throughput_pct": "DRAM, share of peak",
-    "l2_throughput_pct": "L2, share of peak",
-    "l1_throughput_pct": "L1/TEX, share of peak",
-    "sm_clock": "SM clock",
-    "dram_clock": "DRAM clock",
-    "flop_rate_total": "FLOP rate",
-    "flops_total": "FLOPs",
-    "dram_bandwidth": "DRAM bandwidth",
-    "shared_load_bank_conflicts": "Bank conflicts, shared loads",
-    "shared_store_bank_conflicts": "Bank conflicts, shared stores",
-    "shared_load_wavefronts": "Wavefronts, shared loads",
-    "shared_store_wavefronts": "Wavefronts, shared stores",
-    "arithmetic_intensity_dram": "FLOP per DRAM byte",
-}
 
 
 @dataclass(frozen=True)
@@ -100,16 +96,18 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
         for row in rows
         if row.change is not None and row.beyond_noise and not any(fnmatchcase(row.id, p) for p in ELSEWHERE)
     ]
-    return sorted(changed, key=_rank)
+    there = {row.id for row in changed}
+    return sorted(changed, key=lambda row: _rank(row, there))
 
 
-def _rank(row: Row) -> tuple[int, float]:
+def _rank(row: Row, there: Collection[str]) -> tuple[int, float]:
     if row.id == FIRST_ROW:
         return 0, 0.0
     if row.explains is not None and abs(row.explains) >= TELLS:
         return (1 if row.explains > 0 else 3), -row.explains if row.explains > 0 else row.explains
     size = abs(row.change or 0.0) / (row.noise or 1.0)
-    return (4 if any(fnmatchcase(row.id, p) for p in REPEATS) else 2), -min(size, 1e12)
+    again = any(fnmatchcase(row.id, p) for p in REPEATS) or SAME_AS.get(row.id) in there
+    return (4 if again else 2), -min(size, 1e12)
 
 
 def section(two: Two, pair: Pair, clean: Row | None) -> dict[str, Any]:
@@ -146,7 +144,7 @@ def row_view(two: Two, row: Row, pair: Pair) -> dict[str, Any]:
         "shares": [_share(share) for share in row.shares] if row.base.unit != "%" else ["", ""],
         "change": change_text(row),
         "sort": _finite(row),
-        "explains": "" if row.explains is None else numbers.short(row.explains, "%"),
+        "explains": explained(row.explains),
         "account": row.account,
         "word": word,
         "cls": cls,
@@ -204,6 +202,13 @@ def _per(value: float | None, metric: str) -> str:
 
 def _share(share: float | None) -> str:
     return "" if share is None else f"{numbers.short(share, '%')} of its peak"
+
+
+def explained(share: float | None) -> str:
+    """Return how much of the change in duration [%] goes with a row, for a table."""
+    if share is None:
+        return ""
+    return f"≈ 0{numbers.NARROW}%" if abs(share) < NOTHING else numbers.short(share, "%")
 
 
 def _finite(row: Row) -> float:

@@ -10,7 +10,8 @@ from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Sid
 from ncukit.render import numbers
 from ncukit.render.cells import Tips
 from ncukit.render.compare.block import NAME, block, flags, title
-from ncukit.render.compare.changes import LABELS, READINGS, change_text, change_words
+from ncukit.render.compare.changes import READINGS, change_text, change_words
+from ncukit.render.compare.names import LABELS
 from ncukit.render.compare.origin import provenance
 from ncukit.render.compare.unmatched import unmatched_view
 from ncukit.render.line import Line, line, small
