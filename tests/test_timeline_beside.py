@@ -282,7 +282,7 @@ def test_the_page_of_many_launches_marks_its_kernels_in_the_trace(tmp_path: Path
         ("gemm", True, [1, 2]),
         ("relu", True, [4]),
     ]
-    assert "Not in the trace: 1 launch, 3 softmax." in words(section["absent"])
+    assert "Not in the trace: launch 3 softmax." in words(section["absent"])
     assert "The 2 kernels of this report that are in the trace take 100.0 % of its kernel time" in words(
         section["region"]
     )
@@ -291,6 +291,18 @@ def test_the_page_of_many_launches_marks_its_kernels_in_the_trace(tmp_path: Path
     assert "No timeline" not in text
     assert text.count('class="strip"') == 1
     assert "timeline" not in words(view["quality"]["sentence"])
+
+
+def test_launches_that_the_trace_lacks_are_named_by_their_numbers(tmp_path: Path) -> None:
+    kernels = [measured("other", "other(int)", n) for n in (0, 1)] + [measured(index=2)]
+    view = page_view(
+        ReportFile("a.ncu-rep", 1, "0" * 64, 3),
+        [diagnose(k) for k in kernels],
+        generated="now",
+        beside=traced(steps(), tmp_path),
+    )
+    said = "Not in the trace: launch 1 other, launch 2 other."  # not "2 other": that reads as a count
+    assert said in words(view["traced"]["absent"])
 
 
 def test_the_folds_of_few_launches_have_the_region_of_each(tmp_path: Path) -> None:

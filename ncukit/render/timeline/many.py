@@ -17,7 +17,7 @@ from ncukit.render.timeline.figures import Figures
 from ncukit.render.timeline.section import APART, EFFICIENCY, marked, other_gpu
 from ncukit.render.timeline.verdict import verdict
 from ncukit.render.view.groups import Launch
-from ncukit.render.words import cleaned, plural, shorten
+from ncukit.render.words import cleaned, shorten
 
 SHOWN = 20
 """Kernels of the trace in the table, by total time; those of the report are there in any case."""
@@ -127,8 +127,8 @@ def _absent(launches: Sequence[Launch]) -> Line:
     if not launches:
         return []
     parts: list[Any] = []
-    for launch in launches[:LINKS]:
+    for launch in sorted(launches, key=lambda launch: launch.n)[:LINKS]:
         name = code(shorten(launch.cells.kernel.name, 40))
-        parts += [link(str(launch.n), f"kernel-{launch.n}"), " ", name, ", "]
+        parts += ["launch ", link(str(launch.n), f"kernel-{launch.n}"), " ", name, ", "]
     more = f" and {len(launches) - LINKS:,} more" if len(launches) > LINKS else ""
-    return line(f"Not in the trace: {plural(len(launches), 'launch')}, ", *parts[:-1], f"{more}.")
+    return line("Not in the trace: ", *parts[:-1], f"{more}.")
