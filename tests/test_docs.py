@@ -119,6 +119,28 @@ def test_every_entry_says_what_helps() -> None:
         assert entry["kind"] in troubleshooting.KINDS, code
 
 
+def test_an_interruption_ends_with_the_code_of_its_signal() -> None:
+    entry = troubleshooting.page().split("### interrupted\n")[1].split("\n### ")[0]
+    assert entry.strip().startswith("*exit code 129, 130 or 143.*")
+
+
+def test_the_readme_has_every_exit_code_of_an_error() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    table = readme.split("## Exit codes")[1].split("\n## ")[0]
+    told = {code for row in re.findall(r"^\| ([\d, ]+) \|", table, re.M) for code in row.split(", ")}
+    ends = " ".join(re.findall(r"\*exit code ([^.]*)\.\*", troubleshooting.page()))
+    assert set(re.findall(r"\d+", ends)) <= told
+
+
+def test_the_buttons_that_the_page_on_reading_names_exist() -> None:
+    """In italics beside "gives": what a click gives."""
+    reading = (CHECKOUT / "docs" / "reading.md").read_text(encoding="utf-8")
+    templates = "".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "templates").rglob("*.html"))
+    named = re.findall(r"\*(\w+)\* gives", reading)
+    assert named
+    assert [name for name in named if f">{name}<" not in templates] == []
+
+
 @pytest.mark.parametrize(
     ("source", "found"),
     [

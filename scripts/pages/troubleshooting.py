@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ncukit import errors
+from ncukit.interruption import SIGNALS
+from ncukit.render.words import listed
 from scripts.pages import codes
 from scripts.pages.words import plain
 
@@ -38,6 +40,8 @@ KINDS = {
 }
 PLACES = {"bare": "on the machine itself", "container": "in a container", "wsl": "in WSL"}
 EXITS = {"Failure": errors.ToolError.exit_code, "Fault": errors.ReportError.exit_code}
+SIGNALLED = {"interrupted": {errors.Interrupted(number=number).exit_code for number in SIGNALS}}
+"""Codes of which a signal says how they end, not a class."""
 
 
 def page() -> str:
@@ -60,8 +64,8 @@ def entries() -> Mapping[str, Mapping[str, Any]]:
 def _entry(code: str, entry: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {code}"
     yield ""
-    numbers = sorted(exits(use.error for use in codes.codes()[code]))
-    ends = "no error" if entry["kind"] == "note" else f"exit code {' or '.join(map(str, numbers))}"
+    numbers = sorted(SIGNALLED.get(code) or exits(use.error for use in codes.codes()[code]))
+    ends = "no error" if entry["kind"] == "note" else f"exit code {listed([str(n) for n in numbers], 'or')}"
     yield f"*{ends}.*  {entry['about']}"
     yield ""
     for row in codes.failures().get(code, ()):
