@@ -22,7 +22,7 @@ from ncukit.render.view.families import families
 from ncukit.render.view.opinion import ABOUT, against, opinion, readable
 from ncukit.render.view.rows import FAMILIES, GLANCE, GLANCE_PIPES
 from ncukit.render.view.stalls import NAMES, stalls
-from ncukit.render.view.verdict import basis, glance
+from ncukit.render.view.verdict import basis, glance, verdict
 from tests import diagnoses
 from tests.builders import kernel, raw_kernel
 from tests.diagnoses import FILE, HOSTILE, transpose
@@ -637,3 +637,70 @@ def test_names_are_cut_in_the_middle(name: str, length: int, short: str | None) 
     cut = words.shorten(name, length)
     assert len(cut) <= max(length, len(name) if len(name) <= length else length)
     assert short is None or cut == short
+
+
+FULL_L1 = {"l1_throughput_pct": 97.0, "issue_slot_utilization_pct": 10.5, "sm_throughput_pct": 38.0}
+OTHER_UNITS = {
+    "dram_throughput_pct": 0.1,
+    "l2_throughput_pct": 0.8,
+    "pipe_lsu_pct": 9.5,
+    "sm_active_pct": 88.2,
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "says", "evidence"),
+    [
+        (
+            {**FULL_L1, **OTHER_UNITS, "pipe_xu_pct": 43.1},
+            "The busiest unit is L1/TEX, at 97.0 % of peak. The next unit is XU pipe (special functions, "
+            "conversions), at 43.1 %.",
+            "XU pipe (special functions, conversions), the next unit: 53.9 points behind",
+        ),
+        (
+            {
+                **OTHER_UNITS,
+                "pipe_lsu_pct": 84.1,
+                "l1_throughput_pct": 80.0,
+                "issue_slot_utilization_pct": 24.2,
+            },
+            "The busiest unit is load/store issue, at 84.1 % of peak. The next unit beside L1/TEX, which the "
+            "same work fills, is issue slots, at 24.2 %.",
+            "issue slots, the next unit beside L1/TEX, which the same work fills: 59.9 points behind",
+        ),
+        (
+            {
+                **OTHER_UNITS,
+                "pipe_fma_pct": 77.8,
+                "issue_slot_utilization_pct": 85.9,
+                "l1_throughput_pct": 45.4,
+            },
+            "The limit is FP32 (FMA) pipe, at 77.8 % of peak. The next unit beside issue slots, which the "
+            "same work fills, is L1/TEX, at 45.4 %.",
+            "L1/TEX, the next unit beside issue slots, which the same work fills: 32.4 points behind",
+        ),
+    ],
+    ids=["a pipe without a bar", "what the limit fills as well", "what is busier and no reason of its own"],
+)
+def test_header_and_evidence_name_the_same_next_unit(values: dict[str, float], says: str, evidence: str):
+    found = diagnose(kernel(**values))
+    shown = verdict(cells(found.kernel), found)
+    assert spoken(shown["deck"]) == says
+    assert evidence in [row.text.replace("\u202f", " ") for row in found.verdict.evidence]
+
+
+def test_without_a_limit_the_header_names_the_two_busiest_units():
+    found = diagnose(
+        kernel(
+            **OTHER_UNITS,
+            memory_throughput_pct=20.0,
+            sm_throughput_pct=9.0,
+            issue_slot_utilization_pct=5.0,
+            l1_throughput_pct=20.0,
+        )
+    )
+    assert found.verdict.cls == "latency-bound"
+    assert spoken(verdict(cells(found.kernel), found)["deck"]) == (
+        "No unit is at its limit. The busiest unit is L1/TEX, at 20.0 % of peak. The next unit is load/store "
+        "issue, at 9.5 %."
+    )

@@ -244,7 +244,7 @@ class _Ruler:
             metric, value, name = (
                 "sm_throughput_pct",
                 sm,
-                "load/store issue (compute and memory read the same)",
+                "load/store issue (SM and memory read the same)",
             )
         elif pipes is not None:
             metric, value, name = "mem_pipes_busy_pct", pipes, "pipes of memory instructions"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.leaders import by_percent, of_call
 from ncukit.diagnose.shares import Share
 from ncukit.diagnose.steps.between import SYNC_STATES
-from ncukit.diagnose.steps.full import independent
 from ncukit.diagnose.steps.latency import DEPENDENCIES
 from ncukit.diagnose.waits import states
 from ncukit.diagnose.words import digits, listed, short
@@ -56,16 +56,10 @@ class Wording:
 
     def __init__(self, facts: Facts, call: Call, gain: float | None = None) -> None:
         self.facts, self.call, self.gain = facts, call, gain
-        self.ranked = sorted(facts.shares.ranked(), key=lambda s: -s.percent)
+        self.ranked = by_percent(facts.shares)
         self.share = call.share
-        self.runner = self._runner()
-
-    def _runner(self) -> Share | None:
-        if self.share is None:
-            return None
-        if self.call.cls == "balanced":
-            return self.call.others[1]
-        return next((s for s in self.ranked if independent(s, self.share)), None)
+        self.leaders = None if call.share is None else of_call(facts.shares, call)
+        self.runner = None if self.leaders is None else self.leaders.next
 
     # ------------------------------------------------------------------ quotes
 
@@ -270,6 +264,7 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     ),
     "basis": _basis,
     "runner": lambda w: _name(w.runner),
+    "which_next": lambda w: None if w.leaders is None else w.leaders.which,
     "lead": lambda w: None if (lead := w.shown_lead()) is None else digits(lead),
     "bound": _bound,
     "reach": _reach,

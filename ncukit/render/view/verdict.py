@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncukit.diagnose.shares import measure
+from ncukit.diagnose.leaders import leaders
+from ncukit.diagnose.shares import Share, measure
 from ncukit.model import Diagnosis, Evidence, Experiment
 from ncukit.render import commands, numbers
 from ncukit.render.cells import Cell, Cells, plain
@@ -29,7 +30,7 @@ def verdict(cells: Cells, diagnosis: Diagnosis, timeline: str = "timeline") -> d
         "cls": found.cls,
         "role": role(found.cls, found.limiter),
         "claim": line(found.claim),
-        "deck": _deck(bars, found.cls),
+        "deck": _deck(cells, bars, found.cls),
         "basis": basis(cells, bars),
         "confidence": _confidence(diagnosis),
         "glance": bars,
@@ -178,23 +179,29 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _deck(bars: list[dict[str, Any]], cls: str) -> Line:
-    """Return two sentences with the numbers of the busiest units; nothing for what was not measured."""
-    if cls in ("failed", "undetermined"):
+def _deck(cells: Cells, bars: list[dict[str, Any]], cls: str) -> Line:
+    """Return two sentences with the first two units, as the verdict ranks them; nothing without two."""
+    found = None if cls in ("failed", "undetermined") else leaders(cells.kernel)
+    if found is None or found.next is None:
         return []
-    if any(bar["hot"] for bar in bars):  # the SM's busiest pipe is then that pipe, or beside the point
-        bars = [bar for bar in bars if bar["label"] not in (SM, HALF)]
-    if len(bars) < 2:
-        return []
-    first, second = bars[0], bars[1]
     start = "No unit is at its limit. " if cls == "latency-bound" else ""
+    most = max(found.first.percent, found.next.percent, *(s.percent for s in found.alongside))
+    first = "The busiest unit" if found.first.percent == most else "The limit"
+    comma = "," if found.alongside else ""
     return line(
-        f"{start}The busiest unit is {_inside(first['label'])}, at ",
-        first["cell"],
-        f" of peak. The next is {_inside(second['label'])}, at ",
-        second["cell"],
+        f"{start}{first} is ",
+        *_named(cells, bars, found.first),
+        f" of peak. {_capital(found.which)}{comma} is ",
+        *_named(cells, bars, found.next),
         ".",
     )
+
+
+def _named(cells: Cells, bars: Sequence[Mapping[str, Any]], share: Share) -> tuple[str, Cell]:
+    """Return a unit and its number, as they stand on its bar where it has one."""
+    cell = evidence_cell(cells, Evidence(share.metric, share.value, "%", ""))
+    label = next((bar["label"] for bar in bars if bar["cell"] == cell), share.name)
+    return f"{_inside(label)}, at ", cell
 
 
 def _inside(label: str) -> str:

@@ -1,0 +1,70 @@
+"""Which unit comes first in a launch, and which comes next for a reason of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ncukit.diagnose.call import Call
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.shares import Share, Shares
+from ncukit.diagnose.steps import decide
+from ncukit.diagnose.steps.full import independent
+from ncukit.diagnose.words import listed
+from ncukit.model import Kernel
+
+NAMED = 2
+"""Units named that the work of the first fills as well."""
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """The ``first`` unit, the ``next`` one, and what of more than the next is filled by the first's work.
+
+    ``limits`` says that the verdict names the first as the limit; else it only is the busiest.
+    """
+
+    first: Share
+    next: Share | None
+    alongside: tuple[Share, ...]
+    limits: bool
+
+    @property
+    def which(self) -> str:
+        """In words which unit the next one is."""
+        if not self.alongside:
+            return "the next unit"
+        names = listed([share.name for share in self.alongside[:NAMED]])
+        return f"the next unit beside {names}, which the same work fills"
+
+
+def leaders(kernel: Kernel) -> Leaders | None:
+    """Return the first units of ``kernel`` as its verdict sees them; None where no unit was measured.
+
+    >>> from ncukit.model import RawKernel, Value
+    >>> dram = Value("dram_throughput_pct", 91.5, "%")
+    >>> leaders(Kernel("", RawKernel(0, "f", "f", "f"), {dram.id: dram})).first.unit.id
+    'dram'
+    """
+    facts = Facts.of(kernel)
+    return of_call(facts.shares, decide(facts))
+
+
+def of_call(shares: Shares, call: Call) -> Leaders | None:
+    """Return the first units as ``call`` sees them: what limits, alone or together, or the busiest."""
+    ranked = by_percent(shares)
+    if call.cls == "balanced":
+        return Leaders(call.others[0], call.others[1], (), True)
+    if call.share is None:
+        if not ranked:
+            return None
+        return Leaders(ranked[0], ranked[1] if len(ranked) > 1 else None, (), False)
+    second = next((s for s in ranked if independent(s, call.share)), None)
+    others = (s for s in ranked if s.unit.id != call.share.unit.id)
+    more = tuple(s for s in others if second is not None and s is not second and s.percent > second.percent)
+    return Leaders(call.share, second, more, True)
+
+
+def by_percent(shares: Shares) -> Sequence[Share]:
+    """Return the units that can limit a kernel, largest share of peak first."""
+    return sorted(shares.ranked(), key=lambda s: -s.percent)
