@@ -13,7 +13,10 @@ NcukitError                       exit 1
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 class NcukitError(Exception):
@@ -78,9 +81,21 @@ class ReportError(NcukitError):
 
 
 class ReportNotFound(ReportError):
-    """There is no such file, or it cannot be opened."""
+    """There is no such file, or it cannot be opened; of an address the error says that it is none.
+
+    >>> ReportNotFound(Path("https://a.example/x.ncu-rep"), "there is no file").message
+    'https://a.example/x.ncu-rep is an address, not a file'
+    """
 
     code = "report-not-found"
+
+    def __init__(self, path: str | Path, message: str, hint: str = "", *, code: str | None = None) -> None:
+        if address := _ADDRESS.match(str(path)):  # Path leaves one of its slashes
+            scheme, rest = address.groups()
+            local = scheme.lower() == "file"
+            message = f"{scheme}://{'/' * local}{rest} is an address, not a file"
+            hint = f"Give its path: /{rest}" if local else "Download it first, and give the file."
+        super().__init__(path, message, hint, code=code)
 
 
 class ReportEmpty(ReportError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import gzip
 import io
 import json
 import os
@@ -612,3 +613,68 @@ def test_a_folder_in_place_of_a_report_names_the_reports_in_it(ncukit: Cli, tmp_
     done = ncukit("show", "my runs")
     assert done.code == 4
     assert "hint: Name a report in it: 'my runs/gemm.ncu-rep'" in done.err
+
+
+TORCH = b'{\n  "schemaVersion": 1,\n  "deviceProperties": [],\n  "traceEvents": []\n}'
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        ("show x/t.json.gz", "x/t.json.gz is a packed trace of torch's profiler", "ncukit ops x/t.json.gz;"),
+        ("show x/t.json", "x/t.json is a trace of torch's profiler", "ncukit ops x/t.json;"),
+        ("ops x/k.ncu-rep", "but a report of Nsight Compute (ncu)", "ncukit show x/k.ncu-rep"),
+        ("ops x/t.nsys-rep", "but a report of Nsight Systems", "ncukit timeline x/t.nsys-rep;"),
+        ("ops x/text", "but text (it begins", "profile.export_chrome_trace()"),
+        ("show x/lfs.ncu-rep", "a git LFS pointer", "git -C x lfs pull --include=lfs.ncu-rep"),
+        ("timeline x/lfs.nsys-rep", "a git LFS pointer", "git -C x lfs pull --include=lfs.nsys-rep"),
+    ],
+)
+def test_a_file_for_another_command_is_sent_there(
+    words: str, said: str, hint: str, ncukit: Cli, tmp_path: Path
+) -> None:
+    contents = {
+        "t.json": TORCH,
+        "t.json.gz": gzip.compress(TORCH),
+        "k.ncu-rep": ONE.read_bytes(),
+        "t.nsys-rep": b"NVIDIA Tegra Profiler Report" + bytes(80),
+        "text": b"Dear all,\nplease find the report attached.\n",
+        "lfs.ncu-rep": POINTER,
+        "lfs.nsys-rep": POINTER,
+    }
+    (tmp_path / "x").mkdir()
+    name = words.split("/")[1]
+    (tmp_path / "x" / name).write_bytes(contents[name])
+    done = ncukit(*words.split())
+    assert (done.code, done.out) == (4, "")
+    error, advice = done.err.splitlines()
+    assert said in error
+    assert hint in advice
+
+
+@pytest.mark.parametrize(
+    "command", ["show", "report", "metrics", "timeline", "ops", "advise", "index", "dataset build -o d"]
+)
+def test_an_address_is_no_file(command: str, ncukit: Cli) -> None:
+    done = ncukit(*command.split(), "https://a.example/x.ncu-rep")
+    assert done.code == 4
+    assert done.err.splitlines() == [
+        "error: https://a.example/x.ncu-rep is an address, not a file",
+        "hint: Download it first, and give the file.",
+    ]
+
+
+def test_an_address_of_a_local_file_is_a_path(ncukit: Cli) -> None:
+    done = ncukit("show", "file:///tmp/nowhere/x.ncu-rep")
+    assert done.err.splitlines() == [
+        "error: file:///tmp/nowhere/x.ncu-rep is an address, not a file",
+        "hint: Give its path: /tmp/nowhere/x.ncu-rep",
+    ]
+
+
+def test_several_reports_do_not_become_one_page(ncukit: Cli, tmp_path: Path) -> None:
+    done = ncukit("report", ONE, MANY, "-o", "one.html")
+    assert done.code == 2
+    assert done.err.startswith("error: 2 reports make 2 pages, and one.html is one\n")
+    assert not (tmp_path / "one.html").exists()

@@ -54,7 +54,7 @@ def survey(
     """
     home = Path(folder).absolute()
     if not home.is_dir():
-        raise ReportNotFound(home, f"there is no folder {folder}", "give a folder of runs and reports")
+        raise ReportNotFound(str(folder), f"there is no folder {folder}", "give a folder of runs and reports")
     found = _walk(home)
     if not (found.reports or found.runs or found.datasets):
         raise ReportNotFound(home, f"{folder} holds no report, run or dataset", "profile something first")

@@ -147,9 +147,7 @@ def _check(path: Path, file: BinaryIO, size: int) -> Container:
         raise ReportFormatError(path, message, AGAIN, code="report-truncated")
     if not head.startswith(MAGIC):
         found = formats.identify(head)
-        raise ReportFormatError(
-            path, f"{path} is {found.what}", found.hint.replace("FILE", shlex.quote(str(path)))
-        )
+        raise ReportFormatError(path, f"{path} is {found.what}", found.advice(path))
     parts: list[Part] = []
     warnings: list[str] = []
     end = 0

@@ -1,20 +1,37 @@
-"""Say by its first bytes what a file is that is not a report of ncu."""
+"""Say by its first bytes what a file is that is not what a command takes."""
 
 from __future__ import annotations
 
+import re
+import shlex
+import zlib
+from pathlib import Path
 from typing import NamedTuple
 
+GZIP = b"\x1f\x8b"
 HEAD = 4096
 """How many bytes of a file ``identify`` needs [byte]."""
 
 
 class Format(NamedTuple):
-    """Another format: what the file is (completes "x.ncu-rep is ..."), what to do, and how it begins."""
+    """Another format: what the file is (completes "x.ncu-rep is ..."), what to do, and how it begins.
+
+    In the hint FILE is the file, BASENAME its name, FOLDER where it lies: see `advice`.
+    """
 
     what: str
     hint: str
     magic: bytes
     offset: int = 0
+
+    def advice(self, path: Path) -> str:
+        """Return what to do with the file at ``path``.
+
+        >>> identify(b"version https://git-lfs.github.com/spec/v1").advice(Path("my runs/a.ncu-rep"))
+        "Fetch the real file: git -C 'my runs' lfs pull --include=a.ncu-rep"
+        """
+        words = {"FILE": str(path), "BASENAME": path.name, "FOLDER": str(path.parent)}
+        return re.sub(rf"\b({'|'.join(words)})\b", lambda word: shlex.quote(words[word[1]]), self.hint)
 
 
 _NSYS = (
@@ -25,10 +42,12 @@ _NSYS_TABLE = "Give the .nsys-rep or its sqlite export to ncukit timeline; a tab
 _UNPACK = "Unpack it first: {0}"
 _NOT_OURS = "Give ncukit the .ncu-rep that `ncu -o NAME` wrote."
 _CSV = "No launch with metrics is in it: give ncukit the .ncu-rep, or what `ncu --page raw --csv` prints."
+_TORCH = "See what it says: ncukit ops FILE; or ncukit timeline FILE"
 _HTML = "A login or preview page was saved instead of the report: download the raw file."
 
 BINARY = (
-    Format("gzip-compressed", _UNPACK.format("gunzip -c FILE > report.ncu-rep"), b"\x1f\x8b"),
+    Format("a report of Nsight Compute (ncu)", "See what it says: ncukit show FILE", b"NVR\0"),
+    Format("gzip-compressed", _UNPACK.format("gunzip -c FILE > report.ncu-rep"), GZIP),
     Format("compressed with xz", _UNPACK.format("xz -dc FILE > report.ncu-rep"), b"\xfd7zXZ\0"),
     Format("compressed with bzip2", _UNPACK.format("bzip2 -dc FILE > report.ncu-rep"), b"BZh"),
     Format("compressed with lz4", _UNPACK.format("lz4 -dc FILE > report.ncu-rep"), b"\x04\x22\x4d\x18"),
@@ -50,7 +69,7 @@ BINARY = (
 
 _LFS = (
     "a git LFS pointer, not the report itself",
-    "Fetch the real file: git lfs pull --include=FILE",
+    "Fetch the real file: git -C FOLDER lfs pull --include=BASENAME",
 )
 # Looked for in this order; the first that the text starts with, after blanks and a byte order mark.
 TEXT_STARTS = (
@@ -63,6 +82,8 @@ TEXT_STARTS = (
     Format("JSON text", _NOT_OURS, b"[{"),
     Format("JSON text", _NOT_OURS, b"[\n"),
 )
+_EVENTS = re.compile(rb'^[{\[].*"(traceevents|schemaversion|distributedinfo|ph)"\s*:', re.DOTALL)
+"""How a trace of torch's profiler begins, in small letters."""
 # Looked for anywhere in the head.
 TEXT_PARTS = (
     Format("CSV text, not a report", _CSV, b'"kernel name"'),
@@ -79,11 +100,13 @@ TEXT_PARTS = (
 
 
 def identify(head: bytes) -> Format:
-    """Return what a file that begins with ``head`` is; never a report of ncu, which has its own check.
+    """Return what a file that begins with ``head`` is.
 
     >>> identify(b"version https://git-lfs.github.com/spec/v1").what
     'a git LFS pointer, not the report itself'
     """
+    if head.startswith(GZIP) and _EVENTS.match(unpacked(head).lstrip().lower()):
+        return Format("a packed trace of torch's profiler", _TORCH, b"")
     for entry in BINARY:
         if head.startswith(entry.magic, entry.offset):
             return entry
@@ -91,6 +114,8 @@ def identify(head: bytes) -> Format:
         return Format("nothing but zero bytes", "The copy failed: copy or download the report again.", b"")
     if (text := _text(head)) is not None:
         low = text.lower().encode()
+        if _EVENTS.match(low.lstrip()):
+            return Format("a trace of torch's profiler", _TORCH, b"")
         for entry in TEXT_STARTS:
             if low.lstrip().startswith(entry.magic):
                 return entry
@@ -106,6 +131,16 @@ def identify(head: bytes) -> Format:
 def is_text(head: bytes) -> bool:
     """Whether a file that begins with ``head`` is text: UTF-8, near enough to it, or UTF-16 with its mark."""
     return _text(head) is not None
+
+
+def unpacked(head: bytes) -> bytes:
+    """Return how the content of a gzip file begins, as far as it can be read; ``head`` if it is none."""
+    if not head.startswith(GZIP):
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, HEAD)
+    except zlib.error:
+        return b""
 
 
 def _text(head: bytes) -> str | None:

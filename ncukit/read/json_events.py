@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from ncukit.errors import ReportFormatError, ReportNotFound
+from ncukit.read import formats
+from ncukit.read.formats import GZIP
 
-GZIP = b"\x1f\x8b"
 CHUNK = 1 << 20
 """[byte] read at once."""
 LIMIT = 1 << 26
@@ -25,6 +26,7 @@ _BOMB = 200
 """A file that unpacks to more than this many times its size holds no trace: those reach 30 times."""
 _SMALL = 1 << 26
 """Size [byte] below which that is never asked."""
+_GIVE = "give the file that profile.export_chrome_trace() wrote"
 _AFTER = (",", "]", "}", " ", "\t", "\r", "\n")
 """What may follow a number."""
 _MARGIN = 16
@@ -76,7 +78,7 @@ class Events:
             if not found:
                 raise self._foreign("it has no traceEvents")
         elif first:
-            raise self._foreign("it is no JSON")
+            raise self._other()
         else:
             raise _Fault("it is empty")
         if text.peek():
@@ -105,11 +107,16 @@ class Events:
         )
 
     def _foreign(self, why: str) -> ReportFormatError:
-        return ReportFormatError(
-            self.path,
-            f"{self.path} is no trace of torch's profiler: {why}",
-            "give the file that profile.export_chrome_trace() wrote",
-        )
+        return ReportFormatError(self.path, f"{self.path} is no trace of torch's profiler: {why}", _GIVE)
+
+    def _other(self) -> ReportFormatError:
+        """Return the error of a file that is no JSON, by what it is."""
+        with self.path.open("rb") as file:
+            found = formats.identify(formats.unpacked(file.read(formats.HEAD)))
+        error = self._foreign(f"it is no JSON, but {found.what}")
+        if "FILE" in found.hint or "BASENAME" in found.hint:
+            error.hint = found.advice(self.path)
+        return error
 
 
 class _Fault(Exception):

@@ -283,9 +283,7 @@ def _other(path: Path, head: bytes) -> ReportFormatError:
         found = formats.identify(head)
         keep = "LFS" in found.what or "compressed" in found.what or "archive" in found.what
         what = found.what.replace("the report itself", "the trace itself")
-        named = found.hint.replace("report.ncu-rep", "report.nsys-rep").replace(
-            "FILE", shlex.quote(path.name)
-        )
+        named = found.advice(path).replace("> report.ncu-rep", "> report.nsys-rep")
         hint = named if keep else _GIVE
         if "unknown format" in what:
             what = "not a trace of Nsight Systems"

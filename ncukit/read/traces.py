@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from ncukit.model.trace import Trace
-from ncukit.read.json_events import GZIP
+from ncukit.read.formats import GZIP
 from ncukit.read.nsys import Export, open_trace
 from ncukit.read.torch_trace import read_torch_trace
 
