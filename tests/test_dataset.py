@@ -27,6 +27,7 @@ from ncukit.dataset import build, parts, query, state, workers
 from ncukit.dataset.rows import kernel_of
 from ncukit.dataset.schema import code_hash, fingerprint, schema
 from ncukit.errors import NcukitError, ReportNotFound, UsageError
+from ncukit.render.answer import answer_text
 from ncukit.roofline import place
 from ncukit.tools.extras import install_command
 from tests.conftest import CHECKOUT, follows_its_schema, no_shared, reports
@@ -598,6 +599,16 @@ def test_a_folder_that_is_no_dataset_says_how_to_make_one(tmp_path: Path) -> Non
     with pytest.raises(UsageError) as caught:
         query_dataset(tmp_path / "nothing", "SELECT 1")
     assert "ncukit dataset build" in caught.value.hint
+
+
+def test_a_long_cell_goes_on_below_and_loses_nothing() -> None:
+    message = "runs/bad.ncu-rep is damaged: " + " ".join(f"word{n}" for n in range(40))
+    shown = answer_text(["code", "message", "n"], [["report-damaged", message, 7]])
+    first, *rest = shown.splitlines()[1:]
+    assert (first.split()[0], first.split()[-1]) == ("report-damaged", "7")
+    assert " ".join([*first.split()[1:-1], *" ".join(rest).split()]) == message
+    assert {len(line) - len(line.lstrip()) for line in rest} == {first.index("runs")}
+    assert max(map(len, shown.splitlines())) < 90
 
 
 @pytest.mark.parametrize(("extra", "module"), [("query", query), ("cluster", "ncukit.cluster")])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Any, TextIO
 
 from ncukit.dataset.build import Built
@@ -13,8 +15,8 @@ from ncukit.render import spreadsheet
 from ncukit.render.words import clean
 
 NOTHING = "–"
-LONGEST = 60
-"""Characters of a cell in the text table; CSV and JSON are complete."""
+WIDEST = 60
+"""Characters of a line of a cell in the text table; what is longer goes on below."""
 
 Rows = Sequence[Sequence[Any]]
 
@@ -29,8 +31,8 @@ def answer_text(columns: Sequence[str], rows: Rows, *, encoding: str = "utf-8") 
     """
     plain = encoding.lower().replace("-", "") != "utf8"
     cells = [[_cell(value, plain) for value in row] for row in rows]
-    table = [list(columns), *cells]
-    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    table = [[[column] for column in columns], *cells]
+    widths = [max(len(line) for row in table for line in row[i]) for i in range(len(columns))]
     right = [
         all(isinstance(row[i], int | float | None) for row in rows)
         and any(row[i] is not None for row in rows)
@@ -39,9 +41,10 @@ def answer_text(columns: Sequence[str], rows: Rows, *, encoding: str = "utf-8") 
     lines = [
         "  ".join(
             cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, right, strict=True)
+            for cell, width, number in zip(line, widths, right, strict=True)
         ).rstrip()
         for row in table
+        for line in zip_longest(*row, fillvalue="")
     ]
     return "\n".join(lines)
 
@@ -69,14 +72,14 @@ def built_json(built: Built) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 
-def _cell(value: Any, plain: bool) -> str:
+def _cell(value: Any, plain: bool) -> list[str]:
+    """Return the lines of a cell."""
     if value is None:
-        return "-" if plain else NOTHING
+        return ["-" if plain else NOTHING]
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     text = clean(text).replace("\n", " ")
-    if len(text) > LONGEST:
-        text = text[: LONGEST - 3] + "..."
-    return text.encode("ascii", "replace").decode() if plain else text
+    text = text.encode("ascii", "replace").decode() if plain else text
+    return textwrap.wrap(text, WIDEST, break_on_hyphens=False) or [""]
 
 
 def _plain(value: Any) -> Any:
