@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from ncukit.cli.doctor import _text as doctor_text
 from ncukit.cli.doctor import doctor
 from ncukit.tools import cuda
 from ncukit.tools.bundle import write_bundle
-from ncukit.tools.doctor import SPOILING, Check, Examination, Machine, examine
+from ncukit.tools.doctor import SPOILING, Check, Examination, Machine, State, examine
 from ncukit.tools.run import run
 from tests.conftest import follows_its_schema
 from tests.fakes import install
@@ -228,6 +229,22 @@ def test_text_has_a_line_and_a_fix_for_each_link(capsys: pytest.CaptureFixture[s
     assert lines[-3:][0] == "read reports: works"
     failing = [n for n, line in enumerate(lines) if line.startswith("fail")]
     assert all("fix: " in lines[n + 1] for n in failing)
+
+
+@pytest.mark.parametrize(
+    ("states_of", "line"),
+    [
+        ({"driver": "fail", "gpu": "unknown"}, "trace a program (nsys): does not work here, see driver"),
+        ({"nsys": "fail", "gpu": "fail"}, "trace a program (nsys): does not work here, see gpu, nsys"),
+        ({"gpu": "unknown"}, "trace a program (nsys): unknown, see gpu"),
+        ({"ncu": "fail"}, "trace a program (nsys): works"),
+        ({"counters": "unknown"}, "measure a kernel (ncu): unknown, see counters"),
+    ],
+)
+def test_the_summary_says_what_stands_in_the_way(states_of: dict[str, State], line: str) -> None:
+    links = ("driver", "gpu", "ncu", "nsys", "nsys-run", "counters")
+    checks = tuple(Check(link, states_of.get(link, "pass"), "") for link in links)
+    assert line in doctor_text(Examination("bare", checks)).splitlines()
 
 
 def test_json_has_the_same_facts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -14,12 +14,6 @@ Tool = Annotated[
     str | None, typer.Option(metavar="PATH", help="The tool to look at instead of the one found.")
 ]
 
-_SUMMARY = (
-    ("read_reports", "read reports", "works", "does not work"),
-    ("trace", "trace a program (nsys)", "works", "does not work here"),
-    ("count", "measure a kernel (ncu)", "works", "does not work here"),
-)
-
 
 def register(app: typer.Typer) -> None:
     """Add the command to ``app``."""
@@ -67,7 +61,13 @@ def doctor(
 
 def _text(examination: Examination) -> str:
     from ncukit.cli.output import printable
+    from ncukit.tools.doctor import COUNTING, READING, TRACING
 
+    summary = {
+        "read reports": READING,
+        "trace a program (nsys)": TRACING,
+        "measure a kernel (ncu)": COUNTING,
+    }
     wide = max(len(check.id) for check in examination.checks)
     lines = []
     for check in examination.checks:
@@ -75,8 +75,8 @@ def _text(examination: Examination) -> str:
         if check.fix and check.state != "pass":
             lines.append(f"{'':7}  {'':{wide}}  fix: {printable(check.fix)}")
     lines.append("")
-    can = examination.as_dict()["can"]
-    for key, what, yes, no in _SUMMARY:
-        state = can[key] if isinstance(can, dict) else None
-        lines.append(f"{what}: {yes if state else 'unknown' if state is None else no}")
+    for what, links in summary.items():
+        state, why = examination.can(*links), ", ".join(examination.hindered(*links))
+        known = "unknown" if state is None else "does not work here"
+        lines.append(f"{what}: works" if state else f"{what}: {known}, see {printable(why)}")
     return "\n".join(lines)

@@ -69,6 +69,11 @@ class Examination:
         states = {check.state for check in self.checks if check.id in links}
         return False if "fail" in states else None if "unknown" in states else True
 
+    def hindered(self, *links: str) -> tuple[str, ...]:
+        """Return which of ``links`` keep `can` from being True: those that fail, else those that are unknown."""
+        state = "fail" if self.can(*links) is False else "unknown"
+        return tuple(dict.fromkeys(c.id for c in self.checks if c.id in links and c.state == state))
+
     def as_dict(self) -> dict[str, object]:
         """Return the examination as JSON data (schema ``ncukit.doctor/1``)."""
         return {
@@ -264,7 +269,7 @@ def _nsys_run(machine: Machine) -> Iterator[Check]:
     if cause := outcome.failure:
         yield Check("nsys-run", "fail", cause.message, cause.hint)
     else:
-        yield Check("nsys-run", "pass", "traces a program and writes its report")
+        yield Check("nsys-run", "pass", "traces a program without GPU work and writes its report")
 
 
 def _counters(machine: Machine) -> Iterator[Check]:
