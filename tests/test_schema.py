@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,32 @@ def test_metrics_have_the_promised_shape(report: Path) -> None:
         for id, value in kernel["metrics"].items():
             assert list(value) == VALUE
             assert value["unit"] == catalog[id].unit
+
+
+def test_the_index_of_a_launch_counts_from_0_and_says_so() -> None:
+    report = next(path for path in demo_reports() if path.stem == "several-launches")
+    (second,) = document("metrics --launch 2", report)["kernels"]
+    assert second["index"] == 1
+    for name in ("ncukit.kernel/1", "ncukit.raw/1", "ncukit.roofline/1", "ncukit.baseline/1"):
+        found = [
+            described.get("description", "")
+            for described in _properties(schema(name).schema, "index")
+            if described.get("type") == "integer"
+        ]
+        assert found, name
+        assert set(found) == {"Launch in the report, from 0; --launch is index + 1."}, name
+    assert "--launch is index + 1" in " ".join(ncukit("metrics", "--help").split())
+
+
+def _properties(node: Any, name: str) -> Iterator[dict[str, Any]]:
+    """Yield what a schema says of every property ``name``, at any depth."""
+    if isinstance(node, dict):
+        if isinstance(described := node.get("properties", {}).get(name), dict):
+            yield described
+        node = list(node.values())
+    if isinstance(node, list):
+        for inner in node:
+            yield from _properties(inner, name)
 
 
 def test_a_value_is_known_with_its_sources_or_unknown_with_a_reason(report: Path) -> None:

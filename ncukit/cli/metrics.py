@@ -63,6 +63,9 @@ def metrics(
     ncukit metrics gemm.ncu-rep --json | jq '.kernels[0].metrics.dram_bytes'
     ncukit metrics runs/*.ncu-rep --format parquet -o all.parquet
     ncu --import gemm.ncu-rep --page raw --csv | ncukit metrics - --json
+
+    In CSV, JSON and Parquet the field index counts the launches from 0; --launch and all texts count from 1:
+    --launch is index + 1.
     """
     how = "json" if json else format
     if how not in FORMATS:
