@@ -606,6 +606,49 @@ def test_a_unit_at_two_thirds_is_less_sure_where_another_was_not_measured():
     assert (every.confidence, some.confidence) == ("medium", "low")
 
 
+SMALL_GRID = {"grid_size": 32, "usable_sm_count": 48, "blocks_per_sm": 32 / 48, "waves_per_sm": 32 / 384}
+
+
+def test_what_a_small_grid_costs_is_no_bound_where_working_sms_have_room():
+    expect = diagnose(
+        launch(**SMALL_GRID, issue_busy_pct=10.0, warps_per_scheduler=1.0)
+    ).verdict.experiment.expect
+    assert expect == (
+        "About 1.5 x from the empty SMs alone, if the work divides evenly. 12 x as many blocks could run at "
+        "once: more is gained where they hide each other's waiting."
+    )
+    full = {**SMALL_GRID, "issue_busy_pct": 90.0, "warps_per_scheduler": 8.0}
+    assert "as many blocks" not in diagnose(launch(**full)).verdict.experiment.expect
+    one_each = {**SMALL_GRID, "waves_per_sm": 32 / 48}
+    assert "as many blocks" not in diagnose(launch(**one_each)).verdict.experiment.expect
+
+
+@pytest.mark.parametrize(
+    ("values", "confidence", "says"),
+    [
+        (
+            {"sm_active_pct": 60.0, "issue_busy_pct": 10.0},
+            "high",
+            "it has room, and the empty ones have more",
+        ),
+        ({"issue_busy_pct": 10.0}, "medium", "it has room, and the empty ones have more"),
+        ({"sm_active_pct": 60.0, "issue_busy_pct": 1.7}, "medium", "the grid is not the whole cause"),
+        (  # a unit of the working SMs is busy, if not their issue slots
+            {"sm_active_pct": 60.0, "issue_busy_pct": 1.7, "fp64_busy_pct": 60.0},
+            "high",
+            "it has room, and the empty ones have more",
+        ),
+    ],
+    ids=["three measurements", "waves follow from the grid", "working SMs are idle", "one unit works"],
+)
+def test_a_small_grid_is_sure_where_it_explains_how_idle_the_gpu_is(
+    values: dict[str, float], confidence: str, says: str
+):
+    verdict = diagnose(launch(**SMALL_GRID, warps_per_scheduler=1.0, **values)).verdict
+    assert (verdict.limiter, verdict.confidence) == ("small-grid", confidence)
+    assert any(row.text.endswith(says) for row in verdict.against)
+
+
 PRINTED = {id: n for id, n in FULL_GPU.items() if not id.startswith(("lsu_", "alu_", "fma_", "fp64_", "xu_"))}
 """What a printed details page holds: no pipe."""
 

@@ -27,6 +27,9 @@ FULL_TIME = 95.0
 FAR = 8.0
 """Distance of the runner-up from which it is no bound: something unmeasured limits before."""
 
+ROOM = 0.5
+"""Waves below which working SMs have room for at least as many blocks again."""
+
 LISTED = 0.5
 """[%] of warp latency from which a state is named among those that make up a sum."""
 
@@ -238,6 +241,28 @@ def _lead(w: Wording) -> Quote | None:
     return w._of(w.runner, w.lead())
 
 
+def _resident(w: Wording) -> float | None:
+    """Return how many blocks fit on an SM, for each that is there; of SMs with work."""
+    waves, blocks = w.facts.number("waves_per_sm"), w.facts.number("blocks_per_sm")
+    return None if not waves or not blocks else min(1.0, blocks) / waves
+
+
+def _working_sm(w: Wording) -> Quote | None:
+    """Return the issue slots of an SM with work, judged by how busy as many blocks as fit would keep it."""
+    issue = w.facts.number("issue_busy_pct")
+    if issue is None:
+        return None
+    inside = [share.percent for share in w.ranked if share.unit.scope == "sm"]
+    return Quote("issue_busy_pct", issue, "%", max(issue, *inside, 0.0) * max(1.0, _resident(w) or 1.0))
+
+
+def _wave_bound(w: Wording) -> str | None:
+    """Return how many times the blocks fit at once, where the SMs with work have room for them."""
+    if any(share.full for share in w.ranked):
+        return None
+    return _number(w, "waves_per_sm", lambda n: 1 / n) if w.facts.below("waves_per_sm", ROOM) else None
+
+
 _QUOTES: dict[str, Callable[[Wording], Quote | None]] = {
     "limit": lambda w: w._of(w.share),
     "limit-any": lambda w: w._of(w.ranked[0] if w.ranked else None),
@@ -248,6 +273,7 @@ _QUOTES: dict[str, Callable[[Wording], Quote | None]] = {
     "top": lambda w: w._of(w.ranked[0] if w.ranked else None),
     "top-wait": _top_wait,
     "sync": lambda w: w.states(*SYNC_STATES),
+    "working-sm": _working_sm,
 }
 
 _WORDS: dict[str, Callable[[Wording], str | None]] = {
@@ -284,6 +310,7 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "blocks": lambda w: (
         None if (n := w.facts.number("grid_size")) is None else "1 block" if n == 1 else f"{n:,.0f} blocks"
     ),
+    "wave_bound": _wave_bound,
     "grid_bound": lambda w: _number(w, "blocks_per_sm", lambda n: 1 / n),
     "blocks_in_a_wave": lambda w: (
         None

@@ -54,7 +54,8 @@ def small_grid(k: View) -> Found | None:
         gain=Gain(
             100 * (1 - k["blocks_per_sm"]),
             "global",
-            "the share of SMs without a block, if the work divides evenly",
+            "the share of SMs without a block, if the work divides evenly; what more blocks on the other "
+            "SMs would hide is not in it",
         ),
         detail="" if waves is None else f"That is {short(waves)} of a wave of blocks that fit at once.",
     )
