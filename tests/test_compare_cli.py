@@ -211,6 +211,19 @@ def test_two_launches_of_one_report_are_compared_alone(ncukit: Cli) -> None:
     assert len(whole["pairs"]) == 4
 
 
+def test_two_repeats_of_one_report_can_be_compared_with_each_other(ncukit: Cli, tmp_path: Path) -> None:
+    times = (1000.0, 1500.0, 1000.0)
+    launches = [
+        Launch("gemm(int)", metrics={"gpu__time_duration.sum": time, "smsp__inst_executed.sum": 100.0})
+        for time in times
+    ]
+    report = write_report(tmp_path / "gemm.ncu-rep", launches)
+    (against,) = json.loads(ncukit("compare", report, report, "--match", "1=2", "--json").out)["others"]
+    (pair,) = against["pairs"]
+    assert (pair["base"]["launches"], pair["other"]["launches"]) == ([1], [2])
+    assert pair["rows"]["kernel_duration"]["change"] == pytest.approx(50)
+
+
 # Baselines
 
 

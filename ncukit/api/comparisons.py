@@ -66,17 +66,27 @@ def _each(words: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _sides(everything: tuple[Any, ...], options: CompareOptions) -> list[Side]:
-    """Return the sides; beside a baseline, which holds repeats as one, they are one in the others as well."""
+    """Return the sides, repeats together or apart.
+
+    Beside a baseline, which holds repeats as one, they are one in the others as well; two launches of one
+    report that ``match`` names by number are compared with each other, also where they are repeats.
+    """
     from dataclasses import replace
 
     everything = tuple(list(what) if isinstance(what, Iterator) else what for what in everything)
     sides = [_side(what, options.choice, number) for number, what in enumerate(everything)]
-    if options.choice.apart and any(side.holds_repeats for side in sides):
-        together = replace(options.choice, apart=False)
-        for number, side in enumerate(sides):
-            if side.kind != "baseline":
-                sides[number] = _side(everything[number], together, number)
-    return sides
+    apart = options.choice.apart
+    if apart and any(side.holds_repeats for side in sides):
+        apart = False
+    elif options.steering.by_number and any(sides[0].same_report(side) for side in sides[1:]):
+        apart = True
+    if apart == options.choice.apart:
+        return sides
+    choice = replace(options.choice, apart=apart)
+    return [
+        side if side.kind == "baseline" else _side(everything[number], choice, number)
+        for number, side in enumerate(sides)
+    ]
 
 
 def _side(what: Any, choice: Choice, number: int) -> Side:

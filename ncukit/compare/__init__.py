@@ -57,19 +57,13 @@ def _against(
 ) -> Against:
     found, only_base, only_other = match(base.samples, other.samples, steering)
     crossed = [one for one in found if one.asked and one.base.launches != one.other.launches]
-    if crossed and _one_report(base, other):  # the rest would be compared with itself
+    if crossed and base.same_report(other):  # the rest would be compared with itself
         found, only_base, only_other = crossed, [], []
     clean = clean_row(base, other)
     whole = clean if len(found) == 1 else None  # a clean time of several kernels says nothing of one
     pairs = [_pair(m, base, other, whole, elements) for m in found]
     pairs.sort(key=lambda pair: -_cost(pair))
     return Against(other, tuple(pairs), tuple(only_base), tuple(only_other), clean, totals(pairs))
-
-
-def _one_report(base: Side, other: Side) -> bool:
-    """Return whether both sides are the same bytes: two launches of one report."""
-    sums = [[file.sha256 for file in side.files] for side in (base, other)]
-    return bool(sums[0]) and all(sums[0]) and sums[0] == sums[1]
 
 
 def _pair(

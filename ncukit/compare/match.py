@@ -22,6 +22,11 @@ class Steering:
     pairs: tuple[tuple[str, str], ...] = ()
     in_order: bool = False
 
+    @property
+    def by_number(self) -> bool:
+        """Whether a pair names launches by their numbers."""
+        return any(word.isdecimal() for pair in self.pairs for word in pair)
+
     def within(self, others: Sequence[Sequence[Sample]]) -> list[Steering]:
         """Return the steering of each of several other sides: a pair counts where its launches are.
 

@@ -71,6 +71,11 @@ class Side:
         """Whether it is a baseline in which one kernel stands for several launches of one report."""
         return self.kind == "baseline" and any(sample.repeats > 1 for sample in self.samples)
 
+    def same_report(self, other: Side) -> bool:
+        """Whether both sides are the same bytes, as where two launches of one report are compared."""
+        sums = [[file.sha256 for file in side.files] for side in (self, other)]
+        return bool(sums[0]) and all(sums[0]) and sums[0] == sums[1]
+
 
 @dataclass(frozen=True)
 class Row:
