@@ -649,6 +649,20 @@ def test_a_small_grid_is_sure_where_it_explains_how_idle_the_gpu_is(
     assert any(row.text.endswith(says) for row in verdict.against)
 
 
+def test_a_maximum_of_the_whole_time_is_quoted_as_such_and_said_once():
+    maxima = {"sm_throughput_pct": 77.1, "memory_throughput_pct": 33.0, "sm_active_pct": 90.0}
+    verdict = diagnose(launch(**maxima)).verdict
+    assert verdict.claim == (
+        "The SMs are busy with instructions: SM throughput (which pipe was not collected) at 77.1\u202f% of "
+        "peak."
+    )
+    assert verdict.evidence[0].value == 77.1
+    assert verdict.evidence[0].text == (
+        "of peak: SM throughput (which pipe was not collected), of the whole time; 85.7\u202f% while an SM "
+        "has work"
+    )
+
+
 PRINTED = {id: n for id, n in FULL_GPU.items() if not id.startswith(("lsu_", "alu_", "fma_", "fp64_", "xu_"))}
 """What a printed details page holds: no pipe."""
 

@@ -14,6 +14,7 @@ import pytest
 from ncukit.api import read
 from ncukit.catalog import load
 from ncukit.diagnose import RULES
+from ncukit.diagnose.words import short
 from ncukit.model import Diagnosis
 from scripts import disagreements, verdicts
 from tests.conftest import tool
@@ -186,6 +187,18 @@ def test_every_launch_has_a_claim_and_every_judged_one_numbers(judged: Judged):
                 assert found.evidence
                 assert found.experiment is not None
                 assert all(isinstance(e.value, int | float) for e in (*found.evidence, *found.against))
+
+
+def test_claim_and_evidence_carry_the_same_number(judged: Judged):
+    compared = 0
+    for path, launches in judged.items():
+        for diagnosis in launches:
+            found = diagnosis.verdict
+            if found.evidence and found.evidence[0].text.startswith("of peak: ") and found.cls != "balanced":
+                limit = short(found.evidence[0].value, "%")
+                assert limit in found.claim, (path.name, diagnosis.kernel.index)
+                compared += 1
+    assert compared > 50
 
 
 def test_the_six_reports_with_a_failed_launch_mark_it(judged: Judged):

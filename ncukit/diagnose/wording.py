@@ -177,8 +177,19 @@ def _name(share: Share | None) -> str | None:
 
 
 def _basis(w: Wording) -> str:
-    inside = w.share is not None and w.share.unit.scope == "sm" and w.share.value == w.share.percent
-    return ", while an SM has work" if inside and w.facts.below("sm_active_pct", FULL_TIME) else ""
+    """Return which time the quoted number of a unit inside the SM is a share of, and that of the other."""
+    if w.share is None or w.share.unit.scope != "sm" or not w.facts.below("sm_active_pct", FULL_TIME):
+        return ""
+    if w.share.value == w.share.percent:
+        return ", while an SM has work"
+    if w.share.unit.id == "tensor" or _percent(w.share) == short(w.share.value, "%"):
+        return ""
+    return f", of the whole time; {_percent(w.share)} while an SM has work"
+
+
+def _quoted_limit(w: Wording) -> str | None:
+    """Return the number that the evidence quotes of the limit."""
+    return None if w.share is None else short(w.share.value, "%")
 
 
 def _bound(w: Wording) -> str | None:
@@ -284,7 +295,10 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "fills": _by_fullness("fills", "comes nearest to filling"),
     "integer": lambda w: "Integer instructions" if w.facts.at_least("inst_mix_integer_pct", MANY) else None,
     "label": lambda w: None if w.share is None else w.share.unit.label,
-    "limit": lambda w: _percent(w.share),
+    "limit": _quoted_limit,
+    "pipe_unknown": lambda w: (
+        "; which pipe was not collected" if w.share and w.share.unit.id == "issue" else ""
+    ),
     "limit_value": lambda w: (
         None if w.share is None or w.share.value == w.share.percent else short(w.share.value, "%")
     ),

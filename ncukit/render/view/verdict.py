@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -172,7 +173,7 @@ def _bar(cell: Cell, value: float, label: str, hot: bool, *, working: bool) -> d
 
 def _unit(text: str) -> str:
     """Return the unit that a line of evidence names: "of peak: FP64 pipe, while ..." is the pipe."""
-    return _capital(text.removeprefix(OF_PEAK).split(", while")[0])
+    return _capital(re.split(", while|, of the whole", text.removeprefix(OF_PEAK))[0])
 
 
 def _capital(name: str) -> str:
