@@ -229,6 +229,14 @@ def test_a_rate_that_a_data_sheet_does_not_state_gives_no_bound_and_says_why(roo
     assert "unknown" in shown.out
 
 
+def test_models_are_written_in_hints_as_in_the_help(roofline: Cli) -> None:
+    listed = re.findall(r"^  ([a-z-]+)  ", roofline("").out, re.MULTILINE)
+    assert "kv-cache-decode" in listed
+    done = roofline("layer-nrom")
+    assert done.code == 2
+    assert done.err.endswith(f"hint: did you mean layer-norm? models: {', '.join(listed)}\n")
+
+
 # --- beside a report
 
 

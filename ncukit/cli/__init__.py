@@ -55,7 +55,15 @@ def root(
 
 
 class _Group(TyperGroup):
-    """Commands whose interruption is an error like any other: typer would end without a word."""
+    """Commands whose values complete, and whose interruption is an error: typer would end without a word."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name)
+        if found is not None and ctx.resilient_parsing:  # a shell asks
+            from ncukit.cli.completion import complete_values
+
+            complete_values(found)
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         try:

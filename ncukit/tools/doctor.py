@@ -70,7 +70,7 @@ class Examination:
         return False if "fail" in states else None if "unknown" in states else True
 
     def hindered(self, *links: str) -> tuple[str, ...]:
-        """Return which of ``links`` keep `can` from being True: those that fail, else those that are unknown."""
+        """Return which of ``links`` keep `can` from True: those that fail, else those that are unknown."""
         state = "fail" if self.can(*links) is False else "unknown"
         return tuple(dict.fromkeys(c.id for c in self.checks if c.id in links and c.state == state))
 

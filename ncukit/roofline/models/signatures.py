@@ -113,7 +113,8 @@ def named(name: str) -> str:
     same = [model for model, words in SYNONYMS.items() if _plain(name) in words.split()]
     near = same or [plain[key] for key in difflib.get_close_matches(_plain(name), plain, 2, 0.45)]
     first = f"did you mean {' or '.join(near)}? " if near else ""
-    raise UsageError(f"there is no model {name!r}", f"{first}models: {', '.join(MODELS)}")
+    hint = f"{first}models: {', '.join(MODELS)}"
+    raise UsageError(f"there is no model {name!r}", hint.replace("_", "-"))  # as the help writes them
 
 
 def make(name: str, arguments: Mapping[str, Any]) -> WorkModel:
