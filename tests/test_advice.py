@@ -245,7 +245,13 @@ def test_with_lines_but_none_at_fault_the_change_is_tried(full: Known) -> None:
 def test_stop_at_the_ceiling_of_the_unit() -> None:
     found = advise(Known(diagnosis=dram(90.0)))
     assert (found.id, found.stop) == ("at-ceiling", True)
-    assert "90.0 % of peak" in found.because
+    assert "90.0 % of peak, and the best kernels reach 92 %" in found.because
+
+
+def test_what_the_best_kernels_reach_is_not_said_of_one_that_exceeds_it() -> None:
+    found = advise(Known(diagnosis=dram(95.0)))
+    assert found.id == "at-ceiling"
+    assert "best kernels" not in found.because
 
 
 @pytest.mark.parametrize(

@@ -1170,3 +1170,12 @@ def test_counted_tensor_operations_are_not_asked_for():
         "peak_flop_rate_tensor_fp16": Value("peak_flop_rate_tensor_fp16", 1e14, "FLOP/s", "estimate"),
     }
     assert outcome("tensor-pipe-reads-half", launch(**pipe, **rates)) is None
+
+
+def test_good_kernels_get_no_more_is_not_said_of_a_unit_that_got_more():
+    says = "good kernels get no more than 92"
+    for percent, said in ((91.0, True), (94.0, False)):
+        kernel = launch(dram_throughput_pct=percent, lsu_busy_pct=96.0)
+        found = outcome("busiest-unit", kernel)
+        assert isinstance(found, Finding)
+        assert (says in found.title) is said

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ncukit.catalog import load
 from ncukit.catalog.units import load_units
 from ncukit.diagnose import RULES, diagnose
-from ncukit.diagnose.ledger import entries
+from ncukit.diagnose.ledger import EXPECT_NOTHING, entries
 from ncukit.diagnose.shares import measure, uses_tensor
 from ncukit.diagnose.waits import waits
 from ncukit.diagnose.wording import _QUOTES, _WORDS
@@ -537,6 +537,22 @@ def test_the_bound_is_where_the_next_unit_is_as_full_as_it_gets():
     assert (
         "2 x before DRAM limits. The best kernels reach 92.0\u202f% of that peak." in found.experiment.expect
     )
+
+
+def test_what_the_best_kernels_reach_is_said_only_of_a_bound():
+    idle = {id: 3.0 for id in ("dram_throughput_pct", "issue_busy_pct", "lsu_busy_pct", "sm_throughput_pct")}
+    found = judge(
+        **{
+            **idle,
+            "alu_busy_pct": 3.0,
+            "fma_busy_pct": 3.0,
+            "l2_throughput_pct": 7.0,
+            "l1_throughput_pct": 99.9,
+        }
+    )
+    assert found.limiter == "l1"
+    assert found.experiment is not None
+    assert found.experiment.expect == EXPECT_NOTHING
 
 
 def test_what_another_counter_says_is_not_called_missing():

@@ -201,8 +201,8 @@ def _bound(w: Wording) -> str | None:
 
 
 def _reach(w: Wording) -> str | None:
-    """Return a sentence about what the best kernels get out of the runner-up, where that is not all."""
-    if w.runner is None or w.runner.unit.reach >= 100:
+    """Return a sentence about what the best kernels get out of the runner-up, where it bounds the gain."""
+    if w.runner is None or w.runner.unit.reach >= 100 or _bound(w) is None:
         return None
     return f"The best kernels reach {short(w.runner.unit.reach, '%')} of that peak."
 

@@ -85,7 +85,8 @@ def _ceiling(known: Known) -> Iterator[Advice]:
     diagnosis = known.diagnosis
     if diagnosis is None or (full := at_ceiling(diagnosis)) is None:
         return
-    reach = "" if full.unit.reach >= 100 else f", and the best kernels reach {full.unit.reach:.0f} %"
+    most = full.unit.reach
+    reach = f", and the best kernels reach {most:.0f} %" if full.percent < most < 100 else ""
     because = (
         f"{full.name} is {full.percent:.1f} % of peak{reach}: this launch is at its ceiling. Only less work "
         "gets it done sooner: fewer bytes or operations, a narrower type, fusion with its neighbours."

@@ -46,7 +46,7 @@ def busiest_unit(k: View) -> Found | None:
     first = ranked[0]
     k.share(first.unit.id)
     rest = f"; the next, {ranked[1].name}, reaches {short(ranked[1].percent, '%')}" if len(ranked) > 1 else ""
-    if len(ranked) > 1 and ranked[1].percent > first.percent:
+    if len(ranked) > 1 and first.percent < min(first.unit.reach, ranked[1].percent):
         rest += f"; of {first.name} good kernels get no more than {first.unit.reach:.0f} %"
     return Found(
         f"{first.name} is the busiest unit at {_reached(first)}{rest}",
