@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
 from ncukit.errors import UsageError
 from ncukit.whole import beside, write_text
+from tests.mutations.run import Ended, run
+from tests.mutations.warm import warm
 from tests.runs import WORKLOAD, Lab, gemm, whole, with_driver
 
 
@@ -35,10 +36,10 @@ def ncukit(folder: Path, *words: object, **environ: str | None) -> subprocess.Co
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
-def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+def said(stderr: str) -> list[str]:
     """Return the lines of an error: what happened, what to do."""
-    lines = [line for line in done.stderr.splitlines() if line.startswith(("error: ", "hint: "))]
-    assert [line.partition(":")[0] for line in lines] == ["error", "hint"], done.stderr
+    lines = [line for line in stderr.splitlines() if line.startswith(("error: ", "hint: "))]
+    assert [line.partition(":")[0] for line in lines] == ["error", "hint"], stderr
     assert "internal error" not in lines[0]
     return lines
 
@@ -70,19 +71,31 @@ WRITES = {
 }
 
 
-def words(command: str, samples: Path) -> list[str]:
-    return [word.format(samples=samples) for word in WRITES[command].split()]
+@pytest.fixture
+def written(tmp_path: Path, without_code: Path) -> Callable[[str, Path], Ended]:
+    """Run one of the commands in a folder, in a fork of this process."""
+    warm()
+
+    def run_in(command: str, folder: Path) -> Ended:
+        words = [word.format(samples=without_code) for word in WRITES[command].split()]
+        return run(words, tmp_path, lambda: os.chdir(folder))
+
+    return run_in
 
 
 @pytest.mark.parametrize("command", WRITES)
-def test_a_full_disk_leaves_no_half_file(command: str, small: Path, without_code: Path) -> None:
-    done = ncukit(small, *words(command, without_code))
-    assert done.returncode in (1, 2), done.stderr
-    error, hint = said(done)
+def test_a_full_disk_leaves_no_half_file(
+    command: str, small: Path, written: Callable[[str, Path], Ended]
+) -> None:
+    ended = written(command, small)
+    assert ended.code in (1, 2), ended.err
+    error, hint = said(ended.err)
     assert "No space left on device" in error or "Disk quota" in error
     assert "another place" in hint
     left = [path for path in small.rglob("*") if path.is_file()]
     assert [path.name for path in left if path.suffix == ".html" or path.name.startswith(".ncukit")] == []
+    import pyarrow.parquet  # late: where it is loaded, no reader is forked
+
     for part in small.rglob("*.parquet"):  # of the reports before: whole; hidden rests go at the next build
         assert pyarrow.parquet.read_table(part).num_rows
 
@@ -91,7 +104,7 @@ def test_what_is_there_survives_a_failed_overwrite(small: Path, one: Path) -> No
     page = small / "page.html"
     page.write_text("older")
     done = ncukit(small, "report", one, "-o", page, "--force")
-    assert said(done)
+    assert said(done.stderr)
     assert page.read_text() == "older"
     assert list(small.iterdir()) == [page]
 
@@ -123,10 +136,12 @@ def mounted(folder: Path, *words: object) -> bool:
 
 
 @pytest.mark.parametrize("command", WRITES)
-def test_a_folder_that_cannot_be_written_is_named(command: str, fixed: Path, without_code: Path) -> None:
-    done = ncukit(fixed, *words(command, without_code))
-    assert done.returncode == 2
-    error, hint = said(done)
+def test_a_folder_that_cannot_be_written_is_named(
+    command: str, fixed: Path, written: Callable[[str, Path], Ended]
+) -> None:
+    ended = written(command, fixed)
+    assert ended.code == 2
+    error, hint = said(ended.err)
     assert "Read-only file system" in error
     assert "with -o" in hint or "with --folder" in hint
     assert list(fixed.iterdir()) == []
@@ -137,13 +152,13 @@ def test_a_folder_without_permission_is_named(tmp_path: Path, one: Path) -> None
     tmp_path.chmod(0o500)
     done = ncukit(tmp_path, "report", one)
     tmp_path.chmod(0o700)
-    assert "Permission denied" in said(done)[0]
+    assert "Permission denied" in said(done.stderr)[0]
 
 
 def test_a_place_below_a_file_is_named(tmp_path: Path, one: Path) -> None:
     (tmp_path / "file").touch()
     done = ncukit(tmp_path, "report", one, "-o", "file/page.html")
-    assert said(done)[0].startswith("error: cannot write file/page.html: ")
+    assert said(done.stderr)[0].startswith("error: cannot write file/page.html: ")
 
 
 ODD = ("mit Leerzeichen ü 核 \u202e", "-o", "a'\"$(x);&|", "x" * 247)
@@ -164,7 +179,7 @@ def test_a_name_of_255_bytes_can_be_written(tmp_path: Path, one: Path) -> None:
     page = tmp_path / ("b" * 250 + ".html")
     assert ncukit(tmp_path, "report", one, "-o", page.name).returncode == 0
     assert page.exists()
-    assert "File name too long" in said(ncukit(tmp_path, "report", one, "-o", "b" * 251 + ".html"))[0]
+    assert "File name too long" in said(ncukit(tmp_path, "report", one, "-o", "b" * 251 + ".html").stderr)[0]
 
 
 # ---- surroundings
@@ -187,7 +202,7 @@ def test_a_full_folder_for_temporary_files_is_said(small: Path, tmp_path: Path) 
     (tmp_path / "x.csv").write_text(head + rows)
     done = ncukit(tmp_path, "metrics", "x.csv", "--json", TMPDIR=str(small))
     assert done.returncode == 1
-    assert "No space left on device" in said(done)[0]
+    assert "No space left on device" in said(done.stderr)[0]
     assert list(small.iterdir()) == []
 
 
@@ -224,7 +239,7 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path, one: Path) -> None:
     command = [sys.executable, "-c", program, "-m", "ncukit", "report", str(one)]
     done = subprocess.run(command, cwd=gone, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
-    assert said(done)
+    assert said(done.stderr)
 
 
 # ---- runs
@@ -267,7 +282,7 @@ def test_a_run_on_a_full_disk_keeps_what_it_has(small: Path, tmp_path: Path, lab
     lab = lab_in(tmp_path / "lab")
     done = ncukit(lab.folder, *RUN, "-o", small / "run")
     assert done.returncode in (1, 3, 5)
-    assert "No space left on device" in said(done)[0]
+    assert "No space left on device" in said(done.stderr)[0]
     assert {path.name for path in whole(small)} >= {"run.json", "timing.json"}
     assert list(small.glob(".*")) == []
 
