@@ -27,6 +27,7 @@ from ncukit.model.timeline import KernelTime, Match, Spread, Timeline
 from ncukit.read.nsys import open_trace
 from ncukit.render.advice import advice_data
 from ncukit.render.advice import of_run as advice_of_run
+from ncukit.render.commands import collect_failed
 from ncukit.render.run.load import RunPage
 from ncukit.render.text.advice import advice_text
 from ncukit.schemas import text as schema_text
@@ -203,7 +204,11 @@ def test_missing_counters_are_collected(full: Known) -> None:
 
 
 def test_a_failed_launch_is_measured_again(full: Known) -> None:
-    assert advise(taking(50.0, full, failed())).id == "measure-again"
+    found = advise(taking(50.0, full, failed()))
+    assert found.id == "measure-again"
+    (command,) = found.commands
+    assert "--replay-mode application" in command, "the same command would fail the same way"
+    assert command == collect_failed(failed().kernel)
 
 
 def test_a_failed_step_of_a_run_is_mended_first(full: Known) -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 
 from ncukit.model import Kernel
-from ncukit.tools.names import same_again
+from ncukit.tools.names import after_failure, same_again
 
 PROGRAM = "./your_program"
 
@@ -27,6 +27,11 @@ def collect(kernel: Kernel, options: str = "--set full --import-source on", outp
     """
     which = same_again(kernel.name, kernel.index, kernel.raw.workload)
     return f"ncu {options} {which} -o {output} {PROGRAM}"
+
+
+def collect_failed(kernel: Kernel) -> str:
+    """Return the ncu command that profiles a launch whose measurement failed, in another way."""
+    return f"ncu {after_failure(kernel.name, kernel.index, kernel.raw.workload)} -o again {PROGRAM}"
 
 
 def one_launch(file: str, launch: int) -> str:

@@ -97,6 +97,18 @@ def same_again(function: str, index: int, workload: str = "kernel") -> str:
     return f"{which} --launch-count 1"
 
 
+def after_failure(function: str, index: int, workload: str = "kernel") -> str:
+    """Return the ncu options that measure a failed result once more: it failed where ncu replays in place.
+
+    >>> after_failure("copy", 3)
+    '--set full --replay-mode application --kernel-name copy --launch-count 1'
+    >>> after_failure("", 0, "range")
+    '--set full --replay-mode app-range'
+    """
+    again = same_again(function, index, workload)
+    return f"--set full {again if '--replay-mode' in again else f'--replay-mode application {again}'}"
+
+
 def escape(text: str) -> str:
     """Return ``text`` as a regular expression that matches just it, in Python and in ncu.
 

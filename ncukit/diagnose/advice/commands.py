@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from ncukit.diagnose.advice.known import Known
-from ncukit.tools.names import same_again
+from ncukit.tools.names import after_failure, same_again
 
 PROGRAM = "./your_program"
 
@@ -46,7 +46,10 @@ def collect(known: Known) -> str:
         return f"ncukit profile {source}{_call(known)} --preset full"
     if known.diagnosis is not None:
         kernel = known.diagnosis.kernel
-        which = f" {same_again(kernel.name, kernel.index, kernel.raw.workload)}"
+        result = (kernel.name, kernel.index, kernel.raw.workload)
+        if kernel.failed:
+            return f"ncu {after_failure(*result)} -o again {PROGRAM}"
+        which = f" {same_again(*result)}"
     return f"ncu --set full --import-source on{which} -o again {PROGRAM}"
 
 

@@ -111,7 +111,7 @@ def failure(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
             for n, words, state in ledger
             if n
         ],
-        "collect": commands.collect(kernel, "--set full --replay-mode application"),
+        "collect": commands.collect_failed(kernel),
         "kept": line(f"{plural(true, 'device and launch value')} stay true and are listed below."),
     }
 
