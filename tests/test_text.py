@@ -500,8 +500,15 @@ def test_many_launches_start_with_a_table_of_kernels() -> None:
     assert table[2].split() == ["copy(int)", "3", "600", "60.0", "200", "memory:shared", "90.5", "%"]
     assert table[3].split()[-7:] == ["1", "400", "40.0", "400", "memory:shared", "90.5", "%"]
     assert "profiled 1.00 ms in total (one pass each, not a benchmark)" in text
-    assert block(text, "LAUNCH")[0].startswith("LAUNCH 4  transposeCoalesced(")
-    assert "--launch 4" in text
+
+
+def test_the_launch_shown_is_the_one_that_the_advice_is_about() -> None:
+    """The longest launch may be of a kernel that takes little of the time."""
+    copies = [launch("copy", "copy(int)", index=i, kernel_duration=(i + 1) * 1e-4) for i in range(3)]
+    text = show(launch(index=3, kernel_duration=4e-4), *copies)
+    assert block(text, "LAUNCH")[0].startswith("LAUNCH 3  copy(")
+    assert "(copy, launch 3)" in text
+    assert "--launch 3" in text
 
 
 def test_launches_of_different_kernels_are_listed_by_number_and_time() -> None:

@@ -35,11 +35,19 @@ def of_launches(
         known = replace(known, timeline=beside.timeline, trace=trace or beside.path.name)
     if not diagnoses:
         return advise(known)
+    n = costliest(diagnoses, beside)
+    match = None if beside is None else beside.find([diagnoses[n].kernel])[0]
+    found = advise(replace(known, diagnosis=diagnoses[n], match=match))
+    return _about(found, diagnoses[n]) if len(diagnoses) > 1 else found
+
+
+def costliest(diagnoses: Sequence[Diagnosis], beside: Beside | None = None) -> int:
+    """Return the position of the launch to look at first: of the kernel that costs most, the longest."""
     totals: dict[str, float] = {}
     for d in diagnoses:
         totals[d.kernel.name] = totals.get(d.kernel.name, 0.0) + _duration(d)
     matches = beside.find([d.kernel for d in diagnoses]) if beside is not None else [None] * len(diagnoses)
-    n = max(
+    return max(
         range(len(diagnoses)),
         key=lambda i: (
             match.kernel.share if (match := matches[i]) is not None else 0.0,
@@ -47,8 +55,6 @@ def of_launches(
             _duration(diagnoses[i]),
         ),
     )
-    found = advise(replace(known, diagnosis=diagnoses[n], match=matches[n]))
-    return _about(found, diagnoses[n]) if len(diagnoses) > 1 else found
 
 
 def of_trace(timeline: Timeline, choice: LaunchChoice | None, trace: str = "") -> Advice:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import numbers
+from ncukit.render.advice import costliest
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import pasteable, quoted
 from ncukit.render.line import line
@@ -47,30 +48,30 @@ def many_lines(
     verbose: bool,
     beside: Beside | None = None,
 ) -> list[str]:
-    """Return the table, the verdict for the whole file, the longest launch in short, and what to trust."""
+    """Return the table, the verdict for the whole file, the costliest launch in short, and what to trust."""
     if not diagnoses:
         return ["no launch"]
     tips = Tips()
     launches = [Launch(Cells(d.kernel, tips), d) for d in diagnoses]
     kernels = by_kernel(launches)
     rows = kernels if len(kernels) < len(launches) else [Group((launch,)) for launch in _by_time(launches)]
-    longest = _by_time(launches)[0]
+    first = launches[costliest(diagnoses, beside)]
     lacks: Sequence[str] = LACKS
     region: list[str] = []
     if beside is not None:
         from ncukit.render.text.region import region_of_launches
 
         lacks, region = LACKS[:1], region_of_launches(t, beside, launches, verbose=verbose)
-    facts, kernel = overall.quality(launches, file)["facts"], longest.cells.kernel
+    facts, kernel = overall.quality(launches, file)["facts"], first.cells.kernel
     blocks = [
         _title(t, file, launches, len(kernels)),
         _table(t, launches, rows, verbose=verbose),
         _verdict(t, launches),
-        _longest(t, longest),
+        _launch(t, first),
         *([region] if region else []),
         trust(t, facts, file, kernel, verbose=verbose, lacks=lacks),
         advice_lines(t, advice_of(file, diagnoses, beside), verbose=verbose),
-        _hints(t, file, longest),
+        _hints(t, file, first),
     ]
     return [text for n, block in enumerate(blocks) for text in (["", *block] if n else block)]
 
@@ -181,7 +182,7 @@ def _verdict(t: Terminal, launches: Sequence[Launch]) -> list[str]:
     return [*lines, *ledger(t, [("", rows)])]
 
 
-def _longest(t: Terminal, launch: Launch) -> list[str]:
+def _launch(t: Terminal, launch: Launch) -> list[str]:
     """Return the verdict of one launch without its tables."""
     cells, found = launch.cells, launch.diagnosis.verdict
     lines = [f"LAUNCH {launch.n:,}  " + name(t, head.heading(cells.kernel), t.width - 16)]
