@@ -113,7 +113,8 @@ def compare(
 
     Launches pair by name and by grid, NVTX range or order; the only kernel of each side whatever its name,
     which is said.  A gate names what must not be: a change in percent (+5%) or points (+3pt), a factor
-    (1.02x), or a value (0, 2ms).  Gates of [compare] in ncukit.toml count as well.  Exit code 10: a gate failed; without gates 1: no launch of one side matches the other.
+    (1.02x), or a value (0, 2ms).  Gates of [compare] in ncukit.toml count as well.  Exit code 10: a gate
+    failed; without gates 1: no launch of one side matches the other.
     """  # fmt: skip
     how = "json" if json else format or ("text" if not outputs and not open_ else None)
     if how is not None and how not in FORMATS:

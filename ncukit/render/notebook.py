@@ -9,7 +9,8 @@ from markupsafe import Markup
 from ncukit.model import Kernel, Point, Roofline
 from ncukit.model.comparison import Comparison, Pair
 from ncukit.render import cells, numbers
-from ncukit.render.compare.changes import LABELS, READINGS, SHORT_CLASS, change_text, ranked
+from ncukit.render.compare.changes import READINGS, SHORT_CLASS, change_text, ranked
+from ncukit.render.compare.names import LABELS
 from ncukit.render.compare.page import pair_words
 from ncukit.render.view.rows import FAMILIES
 from ncukit.render.words import LEVELS, PRECISIONS, clean, plural, shorten
