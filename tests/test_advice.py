@@ -105,6 +105,16 @@ def test_a_gpu_that_waits_sends_up_to_the_operations(gaps: Known) -> None:
     assert found.bound.factor > 5  # type: ignore[operator]
 
 
+def test_a_program_without_torch_is_not_sent_to_operations_of_torch(gaps: Known) -> None:
+    plain = gaps.timeline
+    assert plain is not None
+    found = advise(gaps)
+    assert found.commands == (f"ncukit timeline {gaps.trace}",)
+    assert "First to try: replay the launches as one CUDA graph." in found.because
+    torch = replace(plain, kernels=(replace(plain.kernels[0], name="void at::native::fill(int)"),))
+    assert advise(replace(gaps, timeline=torch)).commands == ("ncukit ops MODEL.py --kernel STEP",)
+
+
 def test_a_kernel_is_not_changed_first_where_the_gpu_waits(gaps: Known) -> None:
     found = advise(taking(9.0, gaps, latency()))
     assert found.layer == "operations"

@@ -610,6 +610,21 @@ def test_allocating_while_the_gpu_waits_is_allocator_trouble(analysed: Analysed)
     assert "in 50 calls of cudaMalloc" in [evidence.text for evidence in region.evidence]
 
 
+@pytest.mark.parametrize(("kernel", "torch"), [("k(int)", False), ("void at::native::fill(int)", True)])
+def test_allocating_less_is_advised_in_the_words_of_the_program(
+    kernel: str, torch: bool, analysed: Analysed
+) -> None:
+    builder = Builder()
+    for i in range(50):
+        at = i * 10 * MS
+        builder.kernel(kernel, at, at + 4 * MS, call=(LAUNCH, at - 20, at - 10))
+        builder.api("cudaHostAlloc_v3020", at + 4 * MS, at + 9 * MS)
+    found = analysed(builder).region.experiment
+    assert found is not None
+    assert ("PYTORCH_CUDA_ALLOC_CONF" in found.change) is torch
+    assert found.watch == "calls of cudaHostAlloc inside the region, then the clean time"
+
+
 def test_one_call_is_one_call(analysed: Analysed) -> None:
     builder = Builder()
     builder.kernel("k(int)", 0, MS, call=(LAUNCH, -20, -10))

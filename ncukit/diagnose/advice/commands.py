@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from ncukit.diagnose.advice.known import Known
+from ncukit.diagnose.gpus import runs_torch
 from ncukit.tools.names import after_failure, same_again
 
 PROGRAM = "./your_program"
@@ -28,6 +29,9 @@ def ops(known: Known) -> str:
         return f"ncukit ops {source}{_call(known)}"
     if known.timeline is not None and known.timeline.file.format == "torch":
         return f"ncukit ops {word(known.trace, 'TRACE')}"
+    found = known.timeline
+    if found is not None and not known.on_amd and not runs_torch(kernel.name for kernel in found.kernels):
+        return f"ncukit timeline {word(known.trace, 'TRACE')}"
     return "ncukit ops MODEL.py --kernel STEP"
 
 

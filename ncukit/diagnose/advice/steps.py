@@ -47,6 +47,8 @@ def _host(known: Known) -> Iterator[Advice]:
     busy, region = known.busy, found.region
     host = region.cls in HOST
     said = f" {_kernel_words(known)}" if known.match is not None else ""
+    if region.experiment is not None:
+        said += f" First to try: {region.experiment.title[0].lower()}{region.experiment.title[1:]}."
     yield Advice(
         region.cls, False, "operations" if host else "timeline",
         "Look at the operations that the CPU issues" if host else "Look at the collectives of every rank",

@@ -12,6 +12,14 @@ AGAIN = (
     "ncukit timeline after.nsys-rep",
 )
 
+ALLOCATE = {
+    False: "Allocate all buffers once, before the loop, and use them again; in streams cudaMallocAsync takes "
+    "them from a pool.",
+    True: "Allocate all buffers before the loop, or let the caching allocator keep them "
+    "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no empty_cache()).",
+}
+"""How to allocate once, by whether PyTorch runs."""
+
 TITLES = {
     "launch-bound": "Replay the launches as one CUDA graph",
     "synchronisation-bound": "Take the waits out of the loop",
@@ -63,10 +71,9 @@ _EXPERIMENTS: Mapping[str, Mapping[str, str]] = {
         "cost": "wrong results in the test run; if confirmed: overlap, larger buckets, fewer bytes",
     },
     "allocator-bound": {
-        "change": "Allocate all buffers before the loop, or let the caching allocator keep them "
-        "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no empty_cache()).",
+        "change": "{allocate}",
         "why": "The GPU is without work {share:.1f} % of the time while the CPU allocates or frees memory.",
-        "watch": "calls of cudaMalloc and cudaFree inside the region, then the clean time",
+        "watch": "calls of {allocating} inside the region, then the clean time",
         "disproved_if": "the calls are gone and the empty share stays",
         "cost": "memory stays reserved",
     },

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ncukit.diagnose.gpus import runs_torch
 from ncukit.diagnose.timeline.causes import Causes
-from ncukit.diagnose.timeline.experiments import experiment
+from ncukit.diagnose.timeline.experiments import ALLOCATE, experiment
 from ncukit.diagnose.times import faster
+from ncukit.diagnose.words import listed
 from ncukit.model.finding import Confidence, Evidence
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, LaunchTime, Region
 
@@ -50,6 +52,9 @@ CAUSE_WORDS = {
     "unknown": "the GPU is idle and the CUDA calls were not traced",
 }
 
+ALLOCATING = 3
+"""Calls named whose number is to fall."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -79,7 +84,10 @@ def classify(facts: Facts) -> Region:
     bound = causes.window / (causes.window - lost) if lost < causes.window else None
     top = next((k for k in facts.kernels if k.kind == "compute"), facts.kernels[0] if facts.kernels else None)
     copy = facts.copies[0] if facts.copies else None
+    allocating = [call.name for call in facts.calls if call.kind == "allocator"][:ALLOCATING]
     words = {
+        "allocate": ALLOCATE[runs_torch(kernel.name for kernel in facts.kernels)],
+        "allocating": listed(allocating) if allocating else "cudaMalloc and cudaFree",
         "kernel": top.short if top else "the graph's kernels",
         "kernel_bound": faster(top.bound) if top else "faster by an unknown amount",
         "fix": (copy.fix[0].upper() + copy.fix[1:])
