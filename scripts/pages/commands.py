@@ -34,9 +34,9 @@ The tools are looked for in this order: `--ncu`, `--nsys`, `--nvcc PATH`; the va
 
 ## Completion
 
-`ncukit --install-completion` adds completion of commands, options and values to the shell that it is called from;
-open a new one then.  `ncukit --show-completion` prints the same, to be put somewhere by hand.  bash, zsh and
-fish are tested.  In zsh the first Tab of a session only loads it: press it twice.
+`ncukit --install-completion` adds completion of commands, options and values to the shell that it is
+called from; open a new one then.  `ncukit --show-completion` prints the same, to be put somewhere by hand.
+bash, zsh and fish are tested.  In zsh the first Tab of a session only loads it: press it twice.
 
 | shell | written |
 | --- | --- |
