@@ -365,7 +365,7 @@ def test_a_name_from_elsewhere_leads_to_the_model(model: str) -> None:
     for word in SYNONYMS[model].split():
         with pytest.raises(UsageError) as caught:
             named(word)
-        assert caught.value.hint.startswith(f"did you mean {model}? ")
+        assert caught.value.hint.startswith(f"did you mean {model.replace('_', '-')}? ")
 
 
 def test_an_unknown_parameter_names_the_nearest() -> None:
