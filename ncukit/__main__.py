@@ -5,7 +5,7 @@ import sys
 
 from ncukit import interruption
 
-COLLECT = (50_000, 20, 50)
+COLLECT = (100_000, 20, 50)
 """When to look for garbage: reports make hundreds of thousands of objects and hardly a cycle among them."""
 
 

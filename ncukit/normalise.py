@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from ncukit.catalog import Catalog, Metric, Source, load
 from ncukit.catalog.counted import STATES, by_pc, sampled_names
-from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC, Missing, Number, Result, Undefined
+from ncukit.catalog.evaluation import Missing, Number, Result, Undefined
+from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC
 from ncukit.catalog.opcodes import half_operations
 from ncukit.model import Instance, Kernel, Quality, RawKernel, RawValue, Value, Wanted
 from ncukit.read.failed import failure
@@ -298,6 +299,8 @@ class _Plan:
         valid = [source for source in metric.sources if source.valid_on(cc)]
         candidates: list[_Candidate] = []
         for source in valid:
+            if not source.may_hold(present):
+                continue
             e = source.expression
             if (
                 present.issuperset(e.instanced)
@@ -326,7 +329,7 @@ def _bare(expression: str) -> str:
 
 
 def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int | None) -> str:
-    for source in valid:
+    for source in valid if bad else ():
         for name in (*source.expression.raws, *source.expression.instanced):
             if name in bad:
                 return f"{bad[name]}: {name}"

@@ -9,11 +9,13 @@ import pytest
 import yaml
 
 from ncukit.catalog import load
-from ncukit.catalog.expression import FUNCTIONS, Missing, Undefined, compile_expression
+from ncukit.catalog.evaluation import Missing, Undefined
+from ncukit.catalog.expression import FUNCTIONS, compile_expression, instanced, named, needs_every_name
 from ncukit.catalog.load import FAMILIES, UNITS, validate
 from ncukit.catalog.opcodes import half_operations
 
 CATALOG = load()
+SOURCES = [s for metrics in (CATALOG.metrics, CATALOG.signals) for m in metrics.values() for s in m.sources]
 
 
 class Launch:
@@ -102,6 +104,14 @@ def test_what_is_not_in_the_language_is_refused(text):
         compile_expression(text)
 
 
+@pytest.mark.parametrize("text", sorted({source.expr for source in SOURCES}))
+def test_what_is_told_without_compiling_is_what_compiling_finds(text):
+    compiled = compile_expression(text)
+    assert set(named(text)) == {*compiled.raws, *compiled.optional}
+    assert set(instanced(text)) == set(compiled.instanced)
+    assert not (needs_every_name(text) and (compiled.optional or compiled.choices))
+
+
 def test_every_function_of_the_language_is_used_or_documented_nowhere_else():
     used = {f for m in CATALOG.metrics.values() for s in m.sources for f in FUNCTIONS if f + "(" in s.expr}
     assert used >= set(FUNCTIONS) - {"min"}
@@ -144,7 +154,7 @@ def test_tensor_operations_per_warp_instruction(opcode, dtype, expected):
 def test_every_pattern_of_opcodes_can_be_compiled(monkeypatch):
     patterns = [pattern for _, pattern in CATALOG.opcodes.classes]
     monkeypatch.setattr(
-        "ncukit.catalog.expression._instances", lambda metric, pattern: patterns.append(pattern) or float
+        "ncukit.catalog.evaluation.instances", lambda metric, pattern: patterns.append(pattern) or float
     )
     before = len(patterns)
     for metric in (*CATALOG.metrics.values(), *CATALOG.signals.values()):

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ncukit.catalog.expression import Missing, Undefined, compile_expression
+from ncukit.catalog.evaluation import Missing, Undefined
+from ncukit.catalog.expression import compile_expression
 from ncukit.compare.match import match
 from ncukit.compare.side import side_of
 from ncukit.model import Value

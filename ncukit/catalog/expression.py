@@ -6,45 +6,12 @@ missing.  The functions are listed in `FUNCTIONS`.  Division by zero is undefine
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from ncukit.model.raw import Instance, RawValue
+from ncukit.catalog import evaluation
+from ncukit.catalog.evaluation import Evaluate
 
-Number = float | int
-Result = Number | str
-
-
-class Missing(Exception):
-    """An operand is not there; ``args[0]`` names it."""
-
-
-class Undefined(Exception):
-    """A ratio over nothing; ``args[0]`` is the denominator as written."""
-
-
-class Launch(Protocol):
-    """What an expression may ask of one launch."""
-
-    @property
-    def raw(self) -> Mapping[str, RawValue]:
-        """Raw metrics that are present and finite."""
-
-    @property
-    def instances(self) -> Mapping[str, tuple[Instance, ...]]:
-        """Instances of raw metrics: (correlation id, value)."""
-
-    def ref(self, id: str) -> Result:
-        """Return the value of neutral metric ``id`` or raise Missing."""
-
-    def call(self, function: str, argument: str) -> Number:
-        """Return the value of a function that needs opcodes, SASS or the peak table, or raise Missing."""
-
-
-Evaluate = Callable[[Launch], Result]
 Choice = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 """The terms of a sum: raw metrics and references that each needs."""
 
@@ -89,6 +56,37 @@ _TOKEN = re.compile(
     r'|(?P<text>"[^"]*")|(?P<name>[A-Za-z_]\w*)|(?P<op>\*\*|[-+*/(),=?]))'
 )
 _ALONE = re.compile(r"\{[^{}]+\}")
+_NAMED = re.compile(r"\{([^{}]+)\}")
+_INSTANCED = re.compile(rf'\binst\("([^"]+)"|\b({"|".join(CALLS)})\(')
+_MAY_MISS = re.compile(r"opt\(|\?")
+
+
+def named(text: str) -> list[str]:
+    """Return the raw metrics whose value ``text`` reads, without compiling it.
+
+    >>> named("{a.sum}/opt({b.sum})")
+    ['a.sum', 'b.sum']
+    """
+    return _NAMED.findall(text)
+
+
+def instanced(text: str) -> list[str]:
+    """Return the raw metrics whose instances ``text`` reads, without compiling it.
+
+    >>> instanced('inst("sass__opcodes", "^HMMA") / {a.sum}')
+    ['sass__opcodes']
+    """
+    found = (metric or CALLS[function] for metric, function in _INSTANCED.findall(text))
+    return [metric for metric in found if metric]
+
+
+def needs_every_name(text: str) -> bool:
+    """Return whether nothing that ``text`` names may be missing.
+
+    >>> needs_every_name("{a.sum}/{b.sum}"), needs_every_name("{a.sum}+opt({b.sum})")
+    (True, False)
+    """
+    return _MAY_MISS.search(text) is None
 
 
 def compile_expression(text: str) -> Expression:
@@ -104,7 +102,7 @@ def compile_expression(text: str) -> Expression:
     """
     if _ALONE.fullmatch(text):  # half of the catalog, and quicker
         name = text[1:-1]
-        return Expression(text, _raw(name), (name,), (), (), (), (), (), ())
+        return Expression(text, evaluation.raw(name), (name,), (), (), (), (), (), ())
     parser = _Parser(text)
     evaluate = parser.expression()
     if parser.kind:
@@ -159,7 +157,9 @@ class _Parser:
         left = self.term()
         while self.kind == "op" and self.token in ("+", "-"):
             sign = self.next()
-            left = _add(left, self.term()) if sign == "+" else _subtract(left, self.term())
+            left = (
+                evaluation.add(left, self.term()) if sign == "+" else evaluation.subtract(left, self.term())
+            )
         return left
 
     def term(self) -> Evaluate:
@@ -169,36 +169,40 @@ class _Parser:
             start = self.position - len(self.token)
             right = self.power()
             end = self.position - len(self.token) if self.kind else len(self.text)
-            left = _multiply(left, right) if operator == "*" else _divide(left, right, self.text[start:end])
+            left = (
+                evaluation.multiply(left, right)
+                if operator == "*"
+                else evaluation.divide(left, right, self.text[start:end])
+            )
         return left
 
     def power(self) -> Evaluate:
         base = self.factor()
-        return _power(base, self.power()) if self.take("**") else base
+        return evaluation.power(base, self.power()) if self.take("**") else base
 
     def factor(self) -> Evaluate:
         if self.take("-"):
-            return _negate(self.factor())
+            return evaluation.negate(self.factor())
         if self.take("("):
             inner = self.expression()
             self.expect(")")
             return inner
         kind, token = self.kind, self.next()
         if kind == "number":
-            return _constant(int(token) if token.isdigit() else float(token))
+            return evaluation.constant(int(token) if token.isdigit() else float(token))
         if kind == "raw":
             return self.operand(token[1:-1])
         if kind == "ref":
             self.reads["ref"].append(token[1:])
             self.reads["needed"].append(token[1:])
-            return _reference(token[1:])
+            return evaluation.reference(token[1:])
         if kind == "name" and token in FUNCTIONS:
             return self.function(token)
         raise ValueError(f"unexpected {token!r} in {self.text!r}")
 
     def operand(self, name: str) -> Evaluate:
         self.reads["raw"].append(name)
-        return _raw(name)
+        return evaluation.raw(name)
 
     def function(self, name: str) -> Evaluate:
         self.expect("(")
@@ -212,7 +216,7 @@ class _Parser:
         while self.take(","):
             arguments.append(self.expression())
         self.expect(")")
-        return _arithmetic(name, arguments)
+        return evaluation.arithmetic(name, arguments)
 
     def optional_sum(self, zero: bool) -> Evaluate:
         outside = self.reads["raw"], self.reads["needed"]
@@ -229,7 +233,7 @@ class _Parser:
         self.reads["raw"], self.reads["needed"] = outside
         if not zero:
             self.choices.append(tuple(zip(raws, needed, strict=True)))
-        return _sum_present(terms, zero)
+        return evaluation.sum_present(terms, zero)
 
     def argmin(self) -> Evaluate:
         choices: list[tuple[str, Evaluate, bool]] = []
@@ -244,7 +248,7 @@ class _Parser:
             if not self.take(","):
                 break
         self.expect(")")
-        return _argmin(choices)
+        return evaluation.argmin(choices)
 
     def call(self, name: str) -> Evaluate:
         arguments: list[str] = []
@@ -256,142 +260,9 @@ class _Parser:
         if name == "inst":
             metric, pattern = arguments
             self.reads["instanced"].append(metric)
-            return _instances(metric, pattern)
+            return evaluation.instances(metric, pattern)
         if CALLS[name]:
             self.reads["instanced"].append(CALLS[name])
         argument = arguments[0] if arguments else ""
         self.calls.append((name, argument))
         return lambda launch: launch.call(name, argument)
-
-
-def _number(value: Result) -> Number:
-    if isinstance(value, str):
-        raise Missing(value)
-    return value
-
-
-_CONSTANTS: dict[Evaluate, Number] = {}
-"""What needs no evaluation: operators take it in."""
-
-
-def _constant(value: Number) -> Evaluate:
-    def evaluate(launch: Launch) -> Number:
-        return value
-
-    _CONSTANTS[evaluate] = value
-    return evaluate
-
-
-def _raw(name: str) -> Evaluate:
-    def evaluate(launch: Launch) -> Result:
-        try:
-            return launch.raw[name]
-        except KeyError:
-            raise Missing(name) from None
-
-    return evaluate
-
-
-def _reference(id: str) -> Evaluate:
-    return lambda launch: launch.ref(id)
-
-
-def _add(a: Evaluate, b: Evaluate) -> Evaluate:
-    return lambda launch: _number(a(launch)) + _number(b(launch))
-
-
-def _subtract(a: Evaluate, b: Evaluate) -> Evaluate:
-    return lambda launch: _number(a(launch)) - _number(b(launch))
-
-
-def _multiply(a: Evaluate, b: Evaluate) -> Evaluate:
-    if b in _CONSTANTS:
-        a, b = b, a
-    if (factor := _CONSTANTS.get(a)) is not None:
-        return lambda launch: factor * _number(b(launch))
-    return lambda launch: _number(a(launch)) * _number(b(launch))
-
-
-def _divide(a: Evaluate, b: Evaluate, denominator: str) -> Evaluate:
-    if divisor := _CONSTANTS.get(b):
-        return lambda launch: _number(a(launch)) / divisor
-
-    def evaluate(launch: Launch) -> Number:
-        upper, lower = _number(a(launch)), _number(b(launch))
-        if lower == 0:
-            raise Undefined(denominator.strip())
-        return upper / lower
-
-    return evaluate
-
-
-def _power(a: Evaluate, b: Evaluate) -> Evaluate:
-    return lambda launch: _number(_number(a(launch)) ** _number(b(launch)))
-
-
-def _negate(a: Evaluate) -> Evaluate:
-    return lambda launch: -_number(a(launch))
-
-
-def _sum_present(terms: list[Evaluate], zero: bool) -> Evaluate:
-    def evaluate(launch: Launch) -> Number:
-        total: Number = 0
-        found = zero
-        for term in terms:
-            try:
-                total += _number(term(launch))
-                found = True
-            except Missing as missing:
-                name = missing
-        if not found:
-            raise Missing(*name.args)
-        return total
-
-    return evaluate
-
-
-def _instances(metric: str, pattern: str) -> Evaluate:
-    def evaluate(launch: Launch) -> Number:
-        try:
-            instances = launch.instances[metric]
-        except KeyError:
-            raise Missing(metric) from None
-        matches = re.compile(pattern).search  # here: most reports have no such instances
-        return sum(_number(value) for opcode, value in instances if matches(str(opcode)))
-
-    return evaluate
-
-
-def _argmin(choices: list[tuple[str, Evaluate, bool]]) -> Evaluate:
-    def evaluate(launch: Launch) -> str:
-        limits: dict[str, Number] = {}
-        for label, value, may_miss in choices:
-            try:
-                limits[label] = _number(value(launch))
-            except Missing:
-                if not may_miss:
-                    raise
-        set_limits = {label: limit for label, limit in limits.items() if limit} or limits
-        least = min(set_limits.values())
-        return "+".join(label for label, limit in set_limits.items() if limit == least)
-
-    return evaluate
-
-
-def _tail(waves: Number) -> Number:
-    whole = math.floor(waves)
-    return 0 if waves <= 0 or waves == whole else 100 / (whole + 1)
-
-
-_ARITHMETIC: dict[str, Callable[..., Number]] = {
-    "max": max,
-    "min": min,
-    "ceil": math.ceil,
-    "round": round,
-    "tail": _tail,
-}
-
-
-def _arithmetic(name: str, arguments: list[Evaluate]) -> Evaluate:
-    function = _ARITHMETIC[name]
-    return lambda launch: function(*(_number(argument(launch)) for argument in arguments))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ncukit.catalog.expression import Expression, compile_expression
+from ncukit.catalog.expression import Expression, compile_expression, instanced, named, needs_every_name
 from ncukit.catalog.opcodes import Opcodes
 from ncukit.errors import NcukitError
 from ncukit.model.value import Quality
@@ -38,6 +38,10 @@ class Source:
     def expression(self) -> Expression:
         """The compiled expression."""
         return compile_expression(self.expr)
+
+    def may_hold(self, present: frozenset[str]) -> bool:
+        """Return False where a raw metric that it needs is not ``present``, told without compiling it."""
+        return not needs_every_name(self.expr) or present.issuperset(named(self.expr))
 
     def valid_on(self, cc: int | None) -> bool:
         """Return whether the raw names mean this on compute capability ``cc`` (x 10; None is unknown)."""
@@ -98,12 +102,12 @@ class Catalog:
     def instance_names(self) -> frozenset[str]:
         """Every raw metric whose instances some source reads."""
         everything = (*self.metrics.values(), *self.signals.values())
-        return frozenset(n for m in everything for s in m.sources for n in s.expression.instanced)
+        return frozenset(n for m in everything for s in m.sources for n in instanced(s.expr))
 
 
 def _raw_names(metrics: Mapping[str, Metric]) -> frozenset[str]:
-    expressions = (source.expression for metric in metrics.values() for source in metric.sources)
-    return frozenset(name for e in expressions for name in (*e.raws, *e.optional))
+    sources = (source for metric in metrics.values() for source in metric.sources)
+    return frozenset(name for source in sources for name in named(source.expr))
 
 
 @functools.cache

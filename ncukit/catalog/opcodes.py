@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ncukit.catalog.expression import Missing
+from ncukit.catalog.evaluation import Missing
 from ncukit.model.raw import Instance
 
 HALF_OPCODES = ("HADD2", "HMUL2", "HFMA2")

@@ -7,7 +7,6 @@ roofline), drawing.  ``timeline`` judges traces in the same manner.
 from ncukit.diagnose import rules as _rules  # registers the rules
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.rule import RULES, apply_rules
-from ncukit.diagnose.source import hot
 from ncukit.diagnose.verdict import verdict
 from ncukit.model import Diagnosis, Kernel, Roofline
 from ncukit.roofline import place
@@ -32,5 +31,5 @@ def diagnose(kernel: Kernel, roofline: Roofline | None = None) -> Diagnosis:
         verdict(facts, findings),
         findings,
         skipped,
-        hot(facts.source),
+        facts.hot,
     )

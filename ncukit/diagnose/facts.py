@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ncukit.diagnose.shares import Shares, measure
-from ncukit.diagnose.source import source_view
 from ncukit.diagnose.waits import Waits, waits
 from ncukit.model import Kernel
-from ncukit.model.source import SourceView
+
+if TYPE_CHECKING:
+    from ncukit.model.source import HotLine, SourceView
 
 TINY = 5e-6
 """[s] A launch this short measures launch latency and nothing else."""
@@ -65,7 +67,20 @@ class Facts:
     @functools.cached_property
     def source(self) -> SourceView | None:
         """What every instruction and line cost; None where nothing was counted by instruction."""
+        if self.kernel.raw.code is None:  # most reports
+            return None
+        from ncukit.diagnose.source import source_view
+
         return source_view(self.kernel)
+
+    @property
+    def hot(self) -> tuple[HotLine, ...]:
+        """The lines that cost most."""
+        if self.source is None:
+            return ()
+        from ncukit.diagnose.source import hot
+
+        return hot(self.source)
 
     @property
     def warp_specialised(self) -> bool:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ncukit.diagnose.words import short
 from ncukit.model import Place
-from ncukit.model.source import Cost, SassRow, SourceView
 
-Amount = Callable[[Cost], "int | None"]
-Fits = Callable[[SassRow], bool]
+if TYPE_CHECKING:
+    from ncukit.model.source import Cost, SassRow, SourceView
+
+    Amount = Callable[[Cost], int | None]
+    Fits = Callable[[SassRow], bool]
 
 SEVERAL = 3
 """Places that a finding names at most."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ncukit.catalog.expression import OPCODES_FULL
 from ncukit.diagnose.facts import Facts
@@ -19,7 +19,9 @@ from ncukit.diagnose.waits import ENOUGH_SAMPLES
 from ncukit.diagnose.words import sentence, short
 from ncukit.model import Finding, Place, Skipped, Value
 from ncukit.model.finding import Severity
-from ncukit.model.source import SourceView
+
+if TYPE_CHECKING:
+    from ncukit.model.source import SourceView
 
 Need = str | tuple[str, ...]
 """A metric or signal, or one of ``SPECIAL``; a tuple needs any one of its members."""

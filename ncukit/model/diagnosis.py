@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ncukit.model.finding import Finding, Skipped, Verdict
 from ncukit.model.kernel import Kernel
 from ncukit.model.recorded import Recorded
 from ncukit.model.roofline import Roofline
-from ncukit.model.source import HotLine
+
+if TYPE_CHECKING:
+    from ncukit.model.source import HotLine
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ Both are columns, one entry an instruction.  In a page they are packed: `runs` w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ncukit.diagnose.source.view import category
-from ncukit.model.source import SourceView
 from ncukit.render.json import COSTS
+
+if TYPE_CHECKING:
+    from ncukit.model.source import SourceView
 
 
 def plain(view: SourceView) -> dict[str, Any]:
@@ -102,6 +103,8 @@ def _costs(view: SourceView) -> dict[str, list[int]]:
 
 
 def _around(view: SourceView) -> dict[str, Any]:
+    from ncukit.diagnose.source.view import category
+
     return {
         "basis": view.basis,
         "categories": {state: category(state) for state in view.total.states},

@@ -11,11 +11,13 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ncukit.errors import NcukitError
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roofline, Value, Verdict
-from ncukit.model.source import Cost, HotLine
+
+if TYPE_CHECKING:
+    from ncukit.model.source import Cost, HotLine
 
 SCHEMA = "ncukit.kernel/1"
 ERROR_SCHEMA = "ncukit.error/1"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
 from ncukit.model import Place
-from ncukit.model.source import Cost, SassRow
+
+if TYPE_CHECKING:
+    from ncukit.model.source import Cost, SassRow
 
 SCATTERED = 16.0
 """Sectors a request that even 16-byte elements need: above, the pattern is scattered."""

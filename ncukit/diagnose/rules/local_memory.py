@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.model.finding import Severity
-from ncukit.model.source import Cost
+
+if TYPE_CHECKING:
+    from ncukit.model.source import Cost
 
 LEADS = 50.0
 """[%] of the sectors between L1 and L2: then the first thing to change, whatever the class."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.shares import COMPUTE_UNITS
@@ -9,7 +11,9 @@ from ncukit.diagnose.steps.full import ELIGIBLE
 from ncukit.diagnose.waits import DISAGREE, states
 from ncukit.diagnose.words import short
 from ncukit.model.finding import Severity
-from ncukit.model.source import Cost
+
+if TYPE_CHECKING:
+    from ncukit.model.source import Cost
 
 LOW_ISSUE = 0.6
 """[warp/cycle] Issue rate below which a scheduler wastes a visible part of its slots (ncu's own rule)."""

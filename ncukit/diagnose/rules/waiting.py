@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ncukit.catalog import load
 from ncukit.diagnose.places import listed, places, waits
@@ -12,7 +13,9 @@ from ncukit.diagnose.waits import advice, states
 from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
 from ncukit.model import Place
-from ncukit.model.source import SourceView
+
+if TYPE_CHECKING:
+    from ncukit.model.source import SourceView
 
 DOMINANT = 30.0
 """[%] of warp latency from which one state is worth naming (ncu's own rule)."""

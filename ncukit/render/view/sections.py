@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncukit.model import Diagnosis
+from ncukit.model import Diagnosis, Kernel
 from ncukit.render.cells import Cells
+from ncukit.render.commands import collect
 from ncukit.render.plot import Figure
 from ncukit.render.view import head
 from ncukit.render.view.families import families
@@ -15,7 +16,6 @@ from ncukit.render.view.occupancy import section as occupancy
 from ncukit.render.view.roofs import section as roofline
 from ncukit.render.view.rows import GLANCE
 from ncukit.render.view.series import section as series
-from ncukit.render.view.source import source
 from ncukit.render.view.split import section as split
 from ncukit.render.view.stalls import stalls
 from ncukit.render.view.verdict import verdict
@@ -38,10 +38,25 @@ def sections(cells: Cells, diagnosis: Diagnosis, timeline: str) -> tuple[dict[st
         "families": families(cells, cited),
         "memory": memory(cells, found.limiter),
         "stalls": stalls(cells, cited),
-        "source": source(cells, diagnosis),
+        "source": _source(cells.kernel),
         "occupancy": what_if,
     }
     optional = {"split": split(cells), "series": series(cells)}
     parts |= {name: part for name, part in optional.items() if part is not None}
     drawn = {tables["figure"]: figure, what_if["figure"]: curves}
     return parts, {id: each for id, each in drawn.items() if each}
+
+
+def _source(kernel: Kernel) -> dict[str, Any]:
+    """Return the section of source and SASS, or in ``missing`` what would bring it."""
+    if kernel.raw.code is not None:
+        from ncukit.diagnose.source import source_view
+        from ncukit.render.view.source import source
+
+        if (view := source_view(kernel)) is not None:
+            return source(kernel, view)
+    options = "--section SourceCounters --section WarpStateStats --import-source on"
+    return {
+        "missing": "Nothing was counted by instruction in this report.",
+        "collect": collect(kernel, options),
+    }

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ncukit.catalog.counted import NOT_ISSUED, STATES, by_pc
-from ncukit.diagnose.source import source_view
 from ncukit.diagnose.source.hot import reason, share, unit, waits_for, weight
 from ncukit.diagnose.waits import ENOUGH_SAMPLES
-from ncukit.model import Diagnosis, Kernel
+from ncukit.model import Kernel
 from ncukit.model.source import Cost, HotLine, SourceFile, SourceLine, SourceView
 from ncukit.render import numbers
 from ncukit.render.by_instruction import packed
-from ncukit.render.cells import Cells
-from ncukit.render.commands import collect
 from ncukit.render.line import line
 from ncukit.render.view.stalls import NAMES
 from ncukit.render.words import plural
@@ -60,15 +57,8 @@ STATUS = {
 }
 
 
-def source(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return the section of one launch, or in ``missing`` what would bring it."""
-    view = source_view(cells.kernel)
-    if view is None:
-        options = "--section SourceCounters --section WarpStateStats --import-source on"
-        return {
-            "missing": "Nothing was counted by instruction in this report.",
-            "collect": collect(cells.kernel, options),
-        }
+def source(kernel: Kernel, view: SourceView) -> dict[str, Any]:
+    """Return the section of one launch."""
     shown = _columns(view)
     return {
         "sentence": line(_sentence(view)),
@@ -78,7 +68,7 @@ def source(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
         "lines": _listing(view, shown),
         "instructions": _instructions(view, shown),
         "count": plural(len(view.rows), "instruction"),
-        "meanings": _meanings(cells.kernel, view, shown),
+        "meanings": _meanings(kernel, view, shown),
         "zero": [COLUMNS[id][0].lower() for id in COLUMNS if getattr(view.total, id) == 0],
         "notes": [line(note) for note in view.notes],
         "data": _data(view, shown),
