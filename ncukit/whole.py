@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ncukit.errors import UsageError
 
+_CHUNK = 1 << 18
 HINT = "give another place with -o"
 
 
@@ -30,7 +31,7 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
     check_new(path, force=force)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        written = path.parent / f".ncukit-{secrets.token_hex(8)}.tmp"
+        written = path.parent / f".ncukit-{os.urandom(8).hex()}.tmp"
     except OSError as error:
         raise _unwritable(path, error, hint) from error
     try:
@@ -64,14 +65,19 @@ def write_text(path: Path, text: str, *, force: bool = True, hint: str = HINT) -
     return write_bytes(path, text.encode(), force=force, hint=hint)
 
 
-def write_bytes(path: Path, *parts: bytes, force: bool = True, hint: str = HINT) -> Path:
-    """Write ``parts`` to ``path`` one after another, whole or not at all, and return the path.
+def write_bytes(path: Path, *parts: bytes | Path, force: bool = True, hint: str = HINT) -> Path:
+    """Write ``parts``, of which some may be files, to ``path`` one after another; return the path.
 
     Raises:
         UsageError: ``path`` exists and ``force`` is not set, or it cannot be written.
     """
     with beside(path, force=force, hint=hint) as name, name.open("wb") as file:
-        file.writelines(parts)
+        for part in parts:
+            if isinstance(part, Path):
+                with part.open("rb") as source:
+                    shutil.copyfileobj(source, file, _CHUNK)
+            else:
+                file.write(part)
     return path
 
 

@@ -9,13 +9,14 @@ from time import gmtime, strftime
 from typing import TYPE_CHECKING, Literal, TextIO, overload
 
 from ncukit.errors import ReportEmpty, UsageError
-from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Wanted
+from ncukit.model import Wanted
 from ncukit.model.shown import show_with
 from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     import pandas
 
+    from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile
     from ncukit.model.comparison import Comparison
 
 PathLike = str | os.PathLike[str]

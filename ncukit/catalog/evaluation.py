@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ncukit.model.raw import Instance, RawValue
+if TYPE_CHECKING:
+    from ncukit.model.raw import Instance, RawValue
+
 
 Number = float | int
 Result = Number | str

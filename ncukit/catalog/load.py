@@ -7,12 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ncukit.catalog.expression import Expression, compile_expression, instanced, named, needs_every_name
 from ncukit.catalog.opcodes import Opcodes
 from ncukit.errors import NcukitError
-from ncukit.model.value import Quality
+
+if TYPE_CHECKING:
+    from ncukit.model.value import Quality
 
 DATA = Path(__file__).resolve().parent / "data"
 FAMILIES = ("context", "speed_of_light", "memory", "scheduler", "launch", "source", "roofline")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ncukit.catalog.evaluation import Missing
-from ncukit.model.raw import Instance
+
+if TYPE_CHECKING:
+    from ncukit.model.raw import Instance
 
 HALF_OPCODES = ("HADD2", "HMUL2", "HFMA2")
 _HALF = re.compile(r"^\s*(?:\{\s*)?(?:@!?U?P\w+\s+)?(HADD2|HMUL2|HFMA2)\b(\S*)\s*(.*)")

@@ -12,10 +12,10 @@ import typer
 from ncukit.cli import output
 from ncukit.cli.output import complain, warn
 from ncukit.errors import NcukitError, ReportError, UsageError
-from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile
 
 if TYPE_CHECKING:
     from ncukit.api import Report
+    from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile
     from ncukit.render.timeline.beside import Beside
 
 Files = Annotated[

@@ -7,12 +7,11 @@ launches of the same code send it once: `Sent` in the reading process, a dict of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable
 from typing import Any
 
 from ncukit.catalog.counted import NOT_ISSUED, STATES, sampled_counter
 from ncukit.model import Wanted
-from ncukit.model.raw import Code
 from ncukit.read.values import column, value
 
 Plain = dict[str, Any]
@@ -62,23 +61,6 @@ def counted(action: Any, present: Iterable[str], wanted: Wanted, sent: Sent) -> 
         body["texts"] = _texts(action, body)
     found |= {"by_pc": columns, "code": number, "functions": _functions(action, names)}
     return found | {"body": body} if new else found
-
-
-def code_of(plain: Plain, codes: MutableMapping[int, Code]) -> Code | None:
-    """Return the code of the launch that `counted` described; ``codes`` remembers those sent before."""
-    if (body := plain.get("body")) is not None:
-        lines = tuple(None if line is None else (line[0], line[1]) for line in body["lines"])
-        texts = {file: dict(rows) for file, rows in body["texts"]}
-        codes[plain["code"]] = Code(
-            tuple(body["pcs"]), tuple(body["sass"]), tuple(body["files"]), lines, texts
-        )
-    return codes.get(plain["code"]) if "code" in plain else None
-
-
-def columns(plain: Plain) -> dict[str, Mapping[int, int]]:
-    """Return the counters by PC of the launch that `counted` described."""
-    found: dict[str, list[list[int]]] = plain.get("by_pc", {})
-    return {name: dict(zip(pcs, values, strict=True)) for name, (pcs, values) in found.items()}
 
 
 def by_pc(action: Any, names: Iterable[str]) -> tuple[Columns, list[int]]:

@@ -7,13 +7,12 @@ it cannot read, and aborts the process on some damaged files: check the containe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ncukit.catalog.expression import OPCODES, THREADS_BY_PC
 from ncukit.catalog.opcodes import HALF_OPCODES, is_half
-from ncukit.model import RawKernel, RuleResult, Wanted
-from ncukit.model.raw import Code
+from ncukit.model import Wanted
 from ncukit.read import code
 from ncukit.read.names import visible
 from ncukit.read.values import column, value
@@ -52,39 +51,6 @@ def results(context: Any, wanted: Wanted) -> Iterator[Plain]:
         for a in range(actions.num_actions()):
             yield _result(actions.action_by_idx(a), index, wanted, sent)
             index += 1
-
-
-def raw_kernel(plain: Plain, codes: MutableMapping[int, Code] | None = None) -> RawKernel:
-    """Return the launch that `results` described; ``codes`` keeps what launches of one report share."""
-    function, demangled, mangled = plain["names"]
-    sass = plain.get("sass")
-    shared = code.code_of(plain, {} if codes is None else codes)
-    return RawKernel(
-        plain["index"],
-        function,
-        demangled,
-        mangled,
-        workload=plain["workload"],
-        metrics=plain["metrics"],
-        instances={name: tuple((id, n) for id, n in rows) for name, rows in plain["instances"].items()},
-        units=plain.get("units", {}),
-        sections=tuple(plain.get("sections", ())),
-        rules=tuple(_rule_result(rule) for rule in plain.get("rules", ())),
-        nvtx=tuple(plain.get("nvtx", ())),
-        source_files=plain.get("source_files", {}),
-        sass=shared.text if shared is not None else None if sass is None else dict(sass),
-        lines={pc: (file, line) for pc, file, line in plain.get("lines", ())},
-        code=shared,
-        by_pc=code.columns(plain),
-        functions=tuple(plain.get("functions", ())),
-        series={name: (tuple(times), tuple(v)) for name, (times, v) in plain.get("series", {}).items()},
-    )
-
-
-def _rule_result(rule: Plain) -> RuleResult:
-    messages = tuple((kind, title, text) for kind, title, text in rule["messages"])
-    focus = tuple((metric, value, information) for metric, value, information in rule["focus"])
-    return RuleResult(**{**rule, "messages": messages, "focus": focus})
 
 
 def _result(action: Any, index: int, wanted: Wanted, sent: code.Sent) -> Plain:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ncukit.errors import ReportFormatError
-from ncukit.model import RawKernel, ReportFile, Wanted
-from ncukit.model.raw import Code
+from ncukit.model import Wanted
 from ncukit.read import isolate as child
 from ncukit.read import native
 from ncukit.read.blocks import MAGIC
 from ncukit.read.container import Container, check, readable_files
+
+if TYPE_CHECKING:
+    from ncukit.model import RawKernel, ReportFile
+    from ncukit.model.raw import Code
 
 
 class Source:
@@ -65,13 +68,15 @@ class Source:
             yield from self._csv
             return
         assert self._container is not None
+        from ncukit.read.received import raw_kernel
+
         found = 0
         with readable_files(self._container) as files:
             for file in files:
                 codes: dict[int, Code] = {}
                 for plain in self._results(str(file), wanted):
                     named = {**plain, "index": found} if found != plain["index"] else plain
-                    raw = native.raw_kernel(named, codes)
+                    raw = raw_kernel(named, codes)
                     if not raw.demangled and not raw.function:
                         raise self._damaged(f"result {found + 1} has no name")
                     found += 1
@@ -92,6 +97,8 @@ class Source:
 
     def described(self, launches: int) -> ReportFile:
         """Return the file's size and hash and how it was made, for the provenance of a page."""
+        from ncukit.model import ReportFile
+
         if not os.path.isfile(self.path):
             return ReportFile(self.path, 0, "", launches, self.warnings)
         import hashlib

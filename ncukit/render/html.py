@@ -6,7 +6,6 @@ import contextlib
 import functools
 import importlib.util
 import os
-import re
 import stat
 import sys
 from collections.abc import Mapping
@@ -38,7 +37,8 @@ def page(view: Mapping[str, Any], *, plotly: Plotly = "inline") -> str:
     Raises:
         NcukitError: the figure library is not installed.
     """
-    return b"".join(_parts(view, plotly)).decode()
+    parts = _parts(view, plotly)
+    return b"".join(part.read_bytes() if isinstance(part, Path) else part for part in parts).decode()
 
 
 def write_page(
@@ -60,10 +60,11 @@ def write_page(
     return path
 
 
-def _parts(view: Mapping[str, Any], plotly: Plotly) -> tuple[bytes, ...]:
-    """Return the page as what stands before the figure library, the library, and what comes after it.
+def _parts(view: Mapping[str, Any], plotly: Plotly) -> tuple[bytes | Path, ...]:
+    """Return the page as what stands before the figure library, its file, and what comes after it.
 
-    Its megabytes would take longer through a template than all else.
+    Its megabytes would take longer through a template than all else.  It is made to stand in a page:
+    no end tag is in it.
     """
     environment = _environment()
     beside = plotly == "directory"
@@ -148,18 +149,11 @@ def _source(name: str) -> str:
     return (folder("templates") / name).read_text(encoding="utf-8")
 
 
-@functools.cache
-def _plotly() -> bytes:
-    """Return Plotly's JavaScript from its package, which is not imported for it.
-
-    An end tag inside it would end the page's script element: it is written another way.
-    """
+def _plotly() -> Path:
+    """Return the file of Plotly's JavaScript in its package, which is not imported for it."""
     found = importlib.util.find_spec("plotly")
     for place in (found.submodule_search_locations or []) if found else []:
         file = Path(place) / "package_data" / PLOTLY_FILE
         if file.is_file():
-            script = file.read_bytes()
-            if any(start in script for start in (b"</s", b"</S", b"<!--")):
-                return re.sub(rb"<(?=/script|!--)", rb"\\x3C", script, flags=re.IGNORECASE)
-            return script
+            return file
     raise NcukitError("the figure library plotly is not installed", "pip install plotly")
