@@ -10,7 +10,6 @@ import functools
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from ncukit.catalog import Catalog, Metric, Source, load
 from ncukit.catalog.counted import STATES, by_pc, sampled_names
@@ -19,6 +18,7 @@ from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC
 from ncukit.catalog.opcodes import half_operations
 from ncukit.model import Instance, Kernel, Quality, RawKernel, RawValue, Value, Wanted
 from ncukit.read.failed import failure
+from ncukit.record import dataclass
 
 SHORT = 20e-6
 """[s] Ratios of counters from different replay passes are not reliable below this duration."""

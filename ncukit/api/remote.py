@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ncukit.collect.carry import CHANGED, Carried, at_point, carry_out
@@ -16,6 +16,7 @@ from ncukit.collect.sweep import Carry, Point, Reached, done_before
 from ncukit.collect.target import Target
 from ncukit.collect.turn import turn
 from ncukit.errors import NcukitError, UsageError
+from ncukit.record import dataclass
 from ncukit.tools.failures import Failure
 
 

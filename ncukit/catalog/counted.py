@@ -6,8 +6,9 @@ import functools
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from ncukit.record import dataclass
 
 DATA = Path(__file__).resolve().parent / "data"
 

@@ -7,10 +7,10 @@ missing.  The functions are listed in `FUNCTIONS`.  Division by zero is undefine
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ncukit.catalog import evaluation
 from ncukit.catalog.evaluation import Evaluate
+from ncukit.record import dataclass
 
 Choice = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 """The terms of a sum: raw metrics and references that each needs."""

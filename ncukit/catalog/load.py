@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncukit.catalog.expression import Expression, compile_expression, instanced, named, needs_every_name
 from ncukit.catalog.opcodes import Opcodes
 from ncukit.errors import NcukitError
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     from ncukit.model.value import Quality

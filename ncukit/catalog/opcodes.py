@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ncukit.catalog.evaluation import Missing
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     from ncukit.model.raw import Instance

@@ -6,11 +6,11 @@ import functools
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ncukit.catalog.load import DATA
 from ncukit.errors import UsageError
+from ncukit.record import dataclass
 
 _MAKER = re.compile(r"^(?:nvidia|tesla|quadro)-")
 _MODEL = re.compile(r"[a-z]{1,2}\d{1,4}s?|\d{4}")

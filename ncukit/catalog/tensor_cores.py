@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ncukit.catalog.load import DATA
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True)

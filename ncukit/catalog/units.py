@@ -6,9 +6,9 @@ import functools
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ncukit.catalog.load import DATA
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True)

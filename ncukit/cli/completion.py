@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ncukit.record import dataclass
 
 _CHOICES = re.compile(r"[\w-]+(\|[\w-]+)+")
 """A metavar that lists all values: text|markdown|json."""

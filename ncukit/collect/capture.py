@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ncukit.collect.directory import PROFILE
@@ -17,6 +17,7 @@ from ncukit.model import RawKernel
 from ncukit.model.run import Chosen, Isolation
 from ncukit.read.failed import failure as measurement_failure
 from ncukit.read.report import Source
+from ncukit.record import dataclass
 from ncukit.schemas.documents import read_json
 from ncukit.tools import host, ncu
 from ncukit.tools.failures import Context, Failure, failure

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ncukit.collect.session import Choose, Listener, Session, Silent, Stop, inte
 from ncukit.collect.target import Target
 from ncukit.errors import UsageError
 from ncukit.model.run import OutputFile, Run
+from ncukit.record import dataclass
 from ncukit.tools import cuda
 from ncukit.tools.environment import child_environment
 from ncukit.tools.failures import Failure

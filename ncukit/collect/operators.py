@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ncukit.collect.target import Target
 from ncukit.errors import ReportError, UsageError
 from ncukit.model.ops import Counted, Stay
 from ncukit.read.host_samples import read_counts, read_pyspy
+from ncukit.record import dataclass
 from ncukit.schemas.documents import read_json
 from ncukit.tools import pyspy
 from ncukit.tools.environment import child_environment

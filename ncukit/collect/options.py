@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Literal
 
 from ncukit.errors import UsageError
+from ncukit.record import dataclass
 
 Preset = Literal["quick", "standard", "full"]
 PRESETS: tuple[Preset, ...] = ("quick", "standard", "full")

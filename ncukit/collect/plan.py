@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from ncukit.collect import capture, identity, measure, tracing
@@ -15,6 +14,7 @@ from ncukit.collect.session import Session, tool_failure
 from ncukit.collect.target import Target
 from ncukit.errors import ToolError
 from ncukit.model.run import Run
+from ncukit.record import dataclass
 from ncukit.tools import cuda, ncu, nsys, nvcc
 from ncukit.tools.environment import child_environment
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from ncukit.catalog import Metric, load
 from ncukit.collect.options import Preset
+from ncukit.record import dataclass
 
 QUICK = ("SpeedOfLight", "SpeedOfLight_RooflineChart", "LaunchStats", "Occupancy")
 STANDARD = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ncukit.collect.session import Listener, Session, interrupted
 from ncukit.collect.target import Target
 from ncukit.errors import ReportError, UsageError
 from ncukit.model.run import Run
+from ncukit.record import dataclass
 from ncukit.tools.failures import Failure
 
 Finish = Callable[[Path, tuple[Mapping[str, Any], ...]], object]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
 from ncukit.collect.options import ProfileOptions, script_path
 from ncukit.errors import ReportNotFound, UsageError
+from ncukit.record import dataclass
 from ncukit.tools.names import NamePattern
 from ncukit.workload.names import look_up
 

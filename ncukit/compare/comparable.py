@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ncukit.catalog.load import DATA
 from ncukit.model import Kernel
 from ncukit.model.comparison import Comparable
+from ncukit.record import dataclass
 
 SAME_GPU = "the same GPU"
 OTHER_GPU = "another GPU"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Literal
 
@@ -26,6 +26,7 @@ from ncukit.compare.timing import CLEAN
 from ncukit.diagnose.words import short
 from ncukit.errors import UsageError
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, State, Unmatched
+from ncukit.record import dataclass
 from ncukit.tools.names import NamePattern
 
 Kind = Literal["percent", "points", "factor", "value"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from ncukit.diagnose.source import source_view
 from ncukit.model import Kernel
 from ncukit.model.comparison import LinePair
 from ncukit.model.source import SourceView
+from ncukit.record import dataclass
 
 MOVED = 3.0
 """[points] A line whose share of the samples moved by this is told, even if its text is the same."""

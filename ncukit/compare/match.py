@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 from ncukit.compare.samples import shape
 from ncukit.errors import UsageError
 from ncukit.model.comparison import Sample, Unmatched
+from ncukit.record import dataclass
 from ncukit.tools.names import NamePattern
 
 IN_ORDER = "order"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ncukit.compare import baseline
@@ -10,6 +9,7 @@ from ncukit.compare.gates import Gate
 from ncukit.compare.match import Steering
 from ncukit.compare.side import Choice
 from ncukit.model import Kernel
+from ncukit.record import dataclass
 from ncukit.tools.names import NamePattern
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 from ncukit.compare import baseline
 from ncukit.compare.gates import Gate, parse
 from ncukit.errors import UsageError
+from ncukit.record import dataclass
 
 FILE = "ncukit.toml"
 _KEYS = {"fail_on": list, "allow_unknown": bool, "beyond_noise": bool, "baselines": str, "kernels": dict}

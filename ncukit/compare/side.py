@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,6 +19,7 @@ from ncukit.model.run import Run
 from ncukit.normalise import normalise, wanted
 from ncukit.read.report import Source
 from ncukit.read.session import recorded
+from ncukit.record import dataclass
 
 SUFFIXES = (".ncu-rep", ".ncu-repz")
 FEW = 16

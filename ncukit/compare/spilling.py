@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ncukit.compare.comparable import Sides
 from ncukit.diagnose.words import listed, sentence, short
 from ncukit.model.comparison import Row
+from ncukit.record import dataclass
 
 REGISTERS = "registers_per_thread"
 LOCAL = ("local_memory_bytes", "local_store_inst", "local_load_inst")

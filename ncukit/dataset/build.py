@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +14,7 @@ from ncukit.dataset import workers as local
 from ncukit.dataset.inputs import expand
 from ncukit.dataset.state import ERRORS, METRICS, NOWHERE, Entry, State, locked
 from ncukit.dataset.tasks import Outcome, Task, crashed, extract
+from ncukit.record import dataclass
 from ncukit.whole import beside
 
 SAVE_EVERY = 5.0

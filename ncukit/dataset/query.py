@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ncukit.dataset.state import ERRORS, METRICS, State
 from ncukit.errors import NcukitError, UsageError
+from ncukit.record import dataclass
 from ncukit.tools.extras import install_command
 
 _SHUT = {"enable_external_access": "false", "temp_directory": ""}

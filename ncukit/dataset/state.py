@@ -7,12 +7,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import Any
 
 from ncukit.dataset.tasks import Outcome
 from ncukit.errors import UsageError
+from ncukit.record import dataclass
 from ncukit.whole import write_text
 
 SCHEMA = "ncukit.dataset/1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ncukit.errors import ReportError, ReportNotFound
 from ncukit.model.run import Run
 from ncukit.model.survey import Measured, Origin, Survey, Unusable
 from ncukit.read.session import created
+from ncukit.record import dataclass
 
 _LIGHT = [
     *("index", "demangled", "grid", "block", "class", "limiter", "confidence", "synthetic"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ncukit.errors import NcukitError, ReaderCrashed, ReportError, ReportNotFound, UsageError
 from ncukit.model import Kernel
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True)

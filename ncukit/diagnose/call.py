@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ncukit.diagnose.shares import Share
 from ncukit.model.finding import Confidence
+from ncukit.record import dataclass
 
 PARTS = ("l1", "lsu-issue")
 """Limiters of which only a maximum may be known."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.shares import Shares, measure
 from ncukit.diagnose.waits import Waits, waits
 from ncukit.model import Kernel
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     from ncukit.model.source import HotLine, SourceView

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
@@ -12,6 +11,7 @@ from ncukit.diagnose.steps import decide
 from ncukit.diagnose.steps.full import independent
 from ncukit.diagnose.words import listed
 from ncukit.model import Kernel
+from ncukit.record import dataclass
 
 NAMED = 2
 """Units named that the work of the first fills as well."""

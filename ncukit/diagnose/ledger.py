@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -15,6 +14,7 @@ from ncukit.diagnose.worded import Worded
 from ncukit.diagnose.wording import Unknown, Wording
 from ncukit.model import Evidence, Experiment, Finding
 from ncukit.model.finding import Confidence
+from ncukit.record import dataclass
 from ncukit.tools.names import same_again
 
 DATA = Path(__file__).resolve().parent / "data"

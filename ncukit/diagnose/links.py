@@ -6,12 +6,11 @@ itself: what a level could do elsewhere does not count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.shares import measure
 from ncukit.model import Kernel, Value
 from ncukit.model.links import Box, Link, MemoryLinks
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True)

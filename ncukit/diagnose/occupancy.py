@@ -8,11 +8,12 @@ blocks in units of 128 byte from CC 8.0 on, 256 before, plus what the driver res
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from ncukit.model import Kernel
 from ncukit.model.occupancy import Axis, Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
+from ncukit.record import dataclass
 
 WARP = 32
 QUARTERS = 4

@@ -7,7 +7,6 @@ number that a rule reads becomes the evidence of its finding.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,6 +18,7 @@ from ncukit.diagnose.waits import ENOUGH_SAMPLES
 from ncukit.diagnose.words import sentence, short
 from ncukit.model import Finding, Place, Skipped, Value
 from ncukit.model.finding import Severity
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     from ncukit.model.source import SourceView

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from ncukit.diagnose.ledger import counter_evidence
 from ncukit.diagnose.worded import Worded
 from ncukit.diagnose.wording import Wording
 from ncukit.model import Evidence
+from ncukit.record import dataclass
 
 DATA = Path(__file__).resolve().parent / "data" / "rules.toml"
 

@@ -7,10 +7,9 @@ unit: their members are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ncukit.catalog.units import Unit, load_units
 from ncukit.model import Kernel
+from ncukit.record import dataclass
 
 SAME = 3.0
 """[points] Below this a maximum and its largest known member are the same measurement."""

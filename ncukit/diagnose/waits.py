@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from ncukit.catalog import load
 from ncukit.model import Kernel
+from ncukit.record import dataclass
 
 ISSUE_GUARD = 0.8
 """[warp/cycle] Issue rate from which stalls cost nothing: a warp is nearly always ready (ncu's rule)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
@@ -14,6 +13,7 @@ from ncukit.diagnose.steps.between import SYNC_STATES
 from ncukit.diagnose.steps.latency import DEPENDENCIES
 from ncukit.diagnose.waits import states
 from ncukit.diagnose.words import digits, listed, short
+from ncukit.record import dataclass
 
 CONFLICT = 1.5
 """Wavefronts over the ideal from which a claim speaks of bank conflicts."""

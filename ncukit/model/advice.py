@@ -5,10 +5,11 @@ The layers, from above: framework operation, CPU/GPU timeline, one kernel, sourc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ncukit.model.finding import Evidence
+from ncukit.record import dataclass
 
 ADVICE_SCHEMA = "ncukit.advice/1"
 

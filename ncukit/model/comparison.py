@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ncukit.model.diagnosis import Diagnosis, ReportFile
@@ -18,6 +18,7 @@ from ncukit.model.recorded import Recorded
 from ncukit.model.run import Timing
 from ncukit.model.shown import Shown
 from ncukit.model.value import Value
+from ncukit.record import dataclass
 
 Comparable = Literal["same", "share", "no"]
 """Same meaning on both sides; comparable as a share of its own peak; not comparable."""

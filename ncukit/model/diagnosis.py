@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ncukit.model.finding import Finding, Skipped, Verdict
 from ncukit.model.kernel import Kernel
 from ncukit.model.recorded import Recorded
 from ncukit.model.roofline import Roofline
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     from ncukit.model.source import HotLine

@@ -6,8 +6,10 @@ The JSON form is ``experiment.json`` (schema ``ncukit.experiment/1``), in base S
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from typing import Any, Literal, Self
+
+from ncukit.record import dataclass
 
 EXPERIMENT_SCHEMA = "ncukit.experiment/1"
 

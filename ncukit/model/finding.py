@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ncukit.model.value import Value
+from ncukit.record import dataclass
 
 Confidence = Literal["high", "medium", "low"]
 Severity = Literal["high", "medium", "low", "info"]

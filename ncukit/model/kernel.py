@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ncukit.model.raw import RawKernel
 from ncukit.model.shown import Shown
 from ncukit.model.value import Value
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ quality, or unknown with the reason; a link without traffic has bytes 0 and stay
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ncukit.model.value import Value
+from ncukit.record import dataclass
 
 Box = Literal["kernel", "l1", "shared", "l2", "dram", "sysmem", "peer"]
 

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from ncukit.record import dataclass
 
 Resource = Literal["registers", "shared_mem", "warps", "blocks", "barriers"]
 Axis = Literal["registers", "block_size", "shared_mem"]

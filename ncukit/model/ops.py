@@ -6,11 +6,12 @@ Times are whole nanoseconds on the clock of the trace, so that totals are exact.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from ncukit.model.timeline import Candidate
 from ncukit.model.trace import Columns, Trace, TraceFile
+from ncukit.record import dataclass
 
 Source = Literal["py-spy", "cProfile", "torch"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal
+
+from ncukit.record import dataclass
 
 PROBE_SCHEMA = "ncukit.probe/1"
 

@@ -6,8 +6,10 @@ Times are whole nanoseconds on the clock of the reference rank.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from ncukit.record import dataclass
 
 Cause = Literal["compute", "copy", "host"]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from ncukit.record import dataclass
 
 RawValue = float | int | str
 Instance = tuple[int | str | float, float | int | str]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ncukit.model.shown import Shown
 from ncukit.model.value import Quality
+from ncukit.record import dataclass
 
 TOLERANCE = 1.02
 """A rate may lie this factor above its roof before something must be wrong: rounding of clocks and times."""

@@ -6,10 +6,11 @@ The JSON form is ``run.json`` (schema ``ncukit.run/1``), in base SI units.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from typing import Any, Literal, Self
 
 from ncukit.model.timeline import LaunchChoice
+from ncukit.record import dataclass
 
 RUN_SCHEMA = "ncukit.run/1"
 TIMING_SCHEMA = "ncukit.timing/1"

@@ -19,8 +19,10 @@ where the report counted nothing by instruction.  How to read it:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from ncukit.record import dataclass
 
 Basis = Literal["waiting", "samples", "none"]
 Status = Literal["embedded", "found", "changed", "missing", "builtin"]

@@ -6,10 +6,10 @@ empty and ``missing`` says why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from ncukit.model.value import Value
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

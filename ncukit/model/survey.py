@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from ncukit.model.kernel import Kernel
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True)

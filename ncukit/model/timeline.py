@@ -6,11 +6,12 @@ Times are whole nanoseconds, so that totals are exact; shares are percent of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ncukit.model.finding import Confidence, Evidence, Experiment
 from ncukit.model.trace import CounterSeries, TraceFile
+from ncukit.record import dataclass
 
 KernelKind = Literal["compute", "helper", "collective"]
 Direction = Literal["h2d", "d2h", "d2d", "peer", "h2h", "unknown"]

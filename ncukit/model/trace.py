@@ -6,8 +6,10 @@ Times are nanoseconds on the clock of the trace, which may begin below zero.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ncukit.model.roofline import TOLERANCE, Check
 from ncukit.model.value import Value
+from ncukit.record import dataclass
 
 
 @dataclass(frozen=True)

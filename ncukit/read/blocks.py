@@ -9,8 +9,9 @@ messages protobuf.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import BinaryIO
+
+from ncukit.record import dataclass
 
 MAGIC = b"NVR\0"
 KNOWN_VERSION = 7

@@ -12,13 +12,13 @@ import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
 from ncukit.read import formats, zstd
 from ncukit.read.blocks import AGAIN, KNOWN_VERSION, MAGIC, Fault, Part, walk
+from ncukit.record import dataclass
 
 _NO_RESULTS = (
     "ncu profiled nothing: check its kernel filter (-k, --launch-skip, --nvtx-include) and its messages."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ncukit.errors import ReportNotFound, UsageError
 from ncukit.model.ops import TorchTrace
 from ncukit.read.torch_trace import read_torch
+from ncukit.record import dataclass
 
 SUFFIXES = (".json", ".json.gz")
 _RANK = re.compile(r"rank[-_.]?(\d+)", re.IGNORECASE)

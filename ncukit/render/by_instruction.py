@@ -91,7 +91,7 @@ def gaps(column: Sequence[int]) -> list[int]:
 def counted(view: SourceView) -> tuple[str, ...]:
     """Return the names of the costs that the report counted.
 
-    >>> from ncukit.model.source import Cost
+    >>> from ncukit.model.source import Cost, SourceView
     >>> counted(SourceView("none", Cost(instructions=3, spills=0), (), (), ()))
     ('instructions', 'spills')
     """

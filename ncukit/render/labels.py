@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from ncukit.record import dataclass
 
 CHARACTER = 6.7
 """[px] Width of a character at 12 px in the sans faces of the page, on the safe side."""

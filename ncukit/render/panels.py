@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ncukit.record import dataclass
 from ncukit.render.plot import Figure, digits, look
 
 GAP = 56.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ncukit.record import dataclass
 from ncukit.render import numbers
 
 Figure = dict[str, Any]

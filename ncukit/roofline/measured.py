@@ -6,13 +6,14 @@ They lie below the peaks of the counters and the data sheet, and show what good 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ncukit.errors import ReportFormatError, UsageError
 from ncukit.model import Roof, Roofline
 from ncukit.model.probe import PROBE_SCHEMA
+from ncukit.record import dataclass
 from ncukit.schemas.documents import read_document
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ncukit.catalog.skus import Sku, find_sku
 from ncukit.errors import UsageError
+from ncukit.record import dataclass
 from ncukit.roofline.models.dtypes import dtype_of, matrix_precision
 
 Mode = Literal["training", "inference"]

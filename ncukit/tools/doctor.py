@@ -7,13 +7,14 @@ import platform
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import cached_property, partial
 from importlib import metadata, util
 from pathlib import Path
 from typing import Literal
 
 from ncukit.errors import ToolError
+from ncukit.record import dataclass
 from ncukit.tools import cuda, host, locate, ncu, nsys
 from ncukit.tools.environment import ChildEnvironment, child_environment
 from ncukit.tools.extras import adding, install_command

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from ncukit.record import dataclass
 
 FIXED = {
     "LC_ALL": "C.UTF-8",  # messages are matched in English, names are UTF-8

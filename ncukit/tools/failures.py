@@ -10,12 +10,13 @@ import re
 import signal
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from string import Formatter
 
 from ncukit.errors import ToolError
+from ncukit.record import dataclass
 from ncukit.tools import host
 from ncukit.tools.progress import last_progress
 from ncukit.tools.run import Completed

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from ncukit.record import dataclass
 
 Place = Literal["bare", "container", "wsl"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ncukit.errors import ToolError
+from ncukit.record import dataclass
 from ncukit.tools import failures, probe
 
 Tool = Literal["ncu", "nsys", "nvcc"]

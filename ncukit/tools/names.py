@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from ncukit.errors import UsageError
+from ncukit.record import dataclass
 
 Base = Literal["function", "demangled", "mangled"]
 

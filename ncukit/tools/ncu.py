@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ncukit.errors import ToolError, UsageError
+from ncukit.record import dataclass
 from ncukit.tools import host, locate
 from ncukit.tools.failures import Context, classify, failure
 from ncukit.tools.names import Base

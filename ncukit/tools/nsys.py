@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ncukit.errors import UsageError
+from ncukit.record import dataclass
 from ncukit.tools import host
 from ncukit.tools.failures import Context, failure
 from ncukit.tools.output import Outcome, Stamp

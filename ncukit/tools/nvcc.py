@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ncukit.record import dataclass
 from ncukit.tools import host
 from ncukit.tools.failures import Context, classify, failure
 from ncukit.tools.output import Outcome, stamp

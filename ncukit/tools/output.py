@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from ncukit.record import dataclass
 from ncukit.tools.failures import Context, Failure, classify, failure, notes
 from ncukit.tools.run import Completed
 

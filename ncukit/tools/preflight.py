@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ncukit.record import dataclass
 from ncukit.tools import host
 from ncukit.tools.failures import Context, Failure, classify, failure
 from ncukit.tools.run import run

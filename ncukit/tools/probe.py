@@ -8,12 +8,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ncukit.errors import ToolError, UsageError
+from ncukit.record import dataclass
 from ncukit.resources import cache_folder
 from ncukit.tools import failures
 from ncukit.tools.run import run

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ncukit.record import dataclass
 
 # ==PROF== Profiling "k" - 0 (1/1): 0%....50%....100% - 40 passes; older ncu without "(1/1)", without "- 0".
 _START = re.compile(

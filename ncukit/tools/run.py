@@ -12,11 +12,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Literal
 
 from ncukit.errors import ToolError
+from ncukit.record import dataclass
 
 Stream = Literal["stdout", "stderr"]
 OnText = Callable[[str, bool], None]

@@ -6,9 +6,10 @@ import os
 import shutil
 import xml.etree.ElementTree as xml
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ncukit.errors import ToolError
+from ncukit.record import dataclass
 from ncukit.tools.run import run
 
 ASK = ("-q", "-x")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from ncukit.collect.options import TIMEOUT, sweep
 from ncukit.errors import UsageError
 from ncukit.model.experiment import Control, Direction, Goal, Prediction
+from ncukit.record import dataclass
 
 REPEATS = 10
 """Pairs of fresh processes, unless the user says otherwise."""

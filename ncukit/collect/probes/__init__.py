@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from ncukit.record import dataclass
 
 NAMES = ("device", "dtype", "allocator", "graph-breaks", "copy", "matmul")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.gpus import is_amd
 from ncukit.model import Diagnosis
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     from ncukit.model.run import Run, StepRecord

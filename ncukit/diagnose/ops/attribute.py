@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.ops.nesting import Nest
 from ncukit.diagnose.timeline.scope import launching_calls
 from ncukit.model.ops import Attribution, TorchTrace
 from ncukit.model.trace import UNKNOWN, Columns
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

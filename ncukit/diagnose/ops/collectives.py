@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from ncukit.diagnose.timeline.names import kernel_kind
 from ncukit.model.ops import TorchTrace
 from ncukit.model.ranks import Clock
 from ncukit.model.trace import UNKNOWN, Columns, Trace
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncukit.model.trace import UNKNOWN, Columns
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

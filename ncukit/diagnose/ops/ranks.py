@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from statistics import median
 from typing import Protocol
@@ -25,6 +24,7 @@ from ncukit.model.ranks import (
     Setting,
 )
 from ncukit.read.nccl_log import setting
+from ncukit.record import dataclass
 
 CAUSES: tuple[Cause, ...] = ("compute", "copy", "host")
 SURE = 2

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from ncukit.record import dataclass
 
 _LINE = re.compile(
     r"^\s*(?:\{\s*)?(?:@!?(U?P\d+|U?PT)\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)\s*(.*?)[;}]?\s*$"

@@ -11,7 +11,6 @@ before.  What exceeds that would stay, and is blamed on launching or on input.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.timeline.calls import Named
@@ -20,6 +19,7 @@ from ncukit.diagnose.timeline.intervals import Times, nothing, union
 from ncukit.diagnose.timeline.names import kernel_kind
 from ncukit.diagnose.timeline.scope import KINDS, Scope
 from ncukit.model.trace import UNKNOWN, Columns, Trace
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

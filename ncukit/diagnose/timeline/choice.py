@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.gpus import AMD, is_amd
@@ -15,6 +14,7 @@ from ncukit.diagnose.times import time
 from ncukit.errors import UsageError
 from ncukit.model.timeline import Candidate, KernelTime, Launch, LaunchChoice, Timeline
 from ncukit.model.trace import UNKNOWN, Columns
+from ncukit.record import dataclass
 from ncukit.tools.names import NamePattern, any_spelling, escape
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ Intervals are half-open, [start, end), in whole nanoseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ncukit.diagnose.gpus import runs_torch
 from ncukit.diagnose.timeline.causes import Causes
@@ -12,6 +11,7 @@ from ncukit.diagnose.times import faster
 from ncukit.diagnose.words import listed
 from ncukit.model.finding import Confidence, Evidence
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, LaunchTime, Region
+from ncukit.record import dataclass
 
 KERNEL_BOUND = 80.0
 """From here on kernels are what there is to improve [%]."""

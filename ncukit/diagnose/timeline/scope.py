@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.timeline.intervals import Times, nothing, span, union
 from ncukit.errors import UsageError
 from ncukit.model.trace import UNKNOWN, Columns, Trace
+from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,6 +12,7 @@ from ncukit.compare.rows import ELEMENT, signed
 from ncukit.compare.summary import WORK
 from ncukit.model import Value
 from ncukit.model.comparison import Pair, Row
+from ncukit.record import dataclass
 from ncukit.render import numbers
 from ncukit.render.cells import CAPACITIES, Cell, Cells
 from ncukit.render.compare.names import LABELS

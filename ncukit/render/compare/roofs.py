@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ncukit.model import Diagnosis, Point, Roofline
 from ncukit.model.comparison import Pair
+from ncukit.record import dataclass
 from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.compare.changes import Two

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from ncukit.model import Diagnosis, Verdict
 from ncukit.model.survey import Measured
+from ncukit.record import dataclass
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.groups import Launch
 from ncukit.render.words import limited_by, shorten, signature

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ncukit.model import Kernel, Roof, Value
 from ncukit.model.work import Estimate
+from ncukit.record import dataclass
 from ncukit.render import numbers
 from ncukit.render.words import PRECISIONS
 from ncukit.roofline.models.estimate import GIVEN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from ncukit.normalise import normalise, wanted
 from ncukit.read.nsys import read_export
 from ncukit.read.report import Source
 from ncukit.read.torch_trace import read_torch_trace
+from ncukit.record import dataclass
 from ncukit.render.timeline.strip import strip
 from ncukit.roofline import place
 from ncukit.roofline.models import compare, estimate

@@ -10,12 +10,12 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from rich.cells import cell_len
 
+from ncukit.record import dataclass
 from ncukit.render.numbers import NARROW
 
 HOT, COLD = "\ue000", "\ue001"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,6 +15,7 @@ from ncukit.model import Kernel
 from ncukit.model.timeline import Match, Timeline
 from ncukit.read.nsys import Export
 from ncukit.read.traces import open_any_trace
+from ncukit.record import dataclass
 from ncukit.render.commands import quoted
 from ncukit.render.line import Line, code, line
 from ncukit.render.timeline.html import sha256_of

@@ -8,7 +8,6 @@ part of the trace in full.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncukit.diagnose.timeline.calls import Named
@@ -18,6 +17,7 @@ from ncukit.diagnose.timeline.intervals import lengths_by
 from ncukit.diagnose.timeline.names import plain_call
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model.trace import UNKNOWN, Columns
+from ncukit.record import dataclass
 from ncukit.render.words import shorten
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 from ncukit.model import Diagnosis
+from ncukit.record import dataclass
 from ncukit.render.cells import Cells
 from ncukit.render.words import shorten, signature
 

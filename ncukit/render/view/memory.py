@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ncukit.diagnose.links import memory_links
 from ncukit.model.links import Link
+from ncukit.record import dataclass
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.line import line
 from ncukit.render.view.families import metric_row

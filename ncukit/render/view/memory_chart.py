@@ -6,11 +6,11 @@ thick as its share of that link's own peak; one that moved nothing, or is unknow
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ncukit.model import Value
 from ncukit.model.links import Box, Link, MemoryLinks
+from ncukit.record import dataclass
 from ncukit.render import numbers
 from ncukit.render.cells import Cells, text
 from ncukit.render.words import listed

@@ -6,11 +6,11 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from ncukit.errors import UsageError
 from ncukit.model.work import WorkModel
+from ncukit.record import dataclass
 from ncukit.roofline.models.arrays import elementwise, embedding, reduction, transpose, vector
 from ncukit.roofline.models.attention import attention, attention_scores, kv_cache_decode
 from ncukit.roofline.models.network import all_reduce
