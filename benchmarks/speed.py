@@ -13,9 +13,6 @@ from pathlib import Path
 from benchmarks.measure import NCUKIT, Row, in_turns, measured, ratio
 from benchmarks.readers import HALF, MANY, ONE, TYPER, Setting, every_value
 
-SHORT = "report, one launch"
-"""Starting Python is most of it: in the table, but no test holds it."""
-
 
 @dataclass(frozen=True)
 class Bar:

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.measure import in_turns, ratio
 from benchmarks.readers import HALF, MANY, ONE, Setting, setting
 from benchmarks.results import line
-from benchmarks.speed import SHORT, Bar, bars
+from benchmarks.speed import Bar, bars
 from tests.conftest import no_shared
 
 pytestmark = pytest.mark.speed
@@ -20,7 +20,7 @@ REPORTS = [Path(name) for name in (ONE, MANY, HALF)]
 EVERY = [
     bar.name
     for bar in bars(Setting(Path("pages"), REPORTS, Path("ncu"), quick=False))
-    if bar.limit is not None and bar.name != SHORT
+    if bar.limit is not None
 ]
 
 
