@@ -282,6 +282,27 @@ def test_rows_of_another_version_are_all_computed_again(runs: Path, fleet: Path)
     assert make(runs, fleet).why_all == ""
 
 
+@pytest.mark.parametrize("why", ["stale", "forced"])
+def test_a_build_that_is_broken_off_goes_on_with_what_it_did_not_read(
+    runs: Path, fleet: Path, why: str
+) -> None:
+    make(runs, fleet)
+    file = fleet / "_state.json"
+    if why == "stale":
+        file.write_text(json.dumps({**json.loads(file.read_text()), "fingerprint": "older"}))
+
+    def stop(done: int, total: int, name: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        make(runs, fleet, force=why == "forced", progress=stop)
+    command = "the same command without --force" if why == "forced" else "the same command"
+    assert stopped.value.__notes__ == [f"what was read is kept in {fleet}: {command} reads the rest"]
+    again = make(runs, fleet)
+    assert (again.read, again.unchanged) == (len(json.loads(file.read_text())["files"]) - 1, 1)
+    assert make(runs, fleet).read == 0
+
+
 def test_rows_of_other_code_are_computed_again_without_a_new_version(tmp_path: Path) -> None:
     package = tmp_path / "ncukit"
     for name in ("rules.py", "rules.toml", "page.html"):

@@ -41,12 +41,15 @@ def build_dataset(
         NcukitError: no process, or no cluster, does the work.
     """
     from ncukit.dataset.build import build
+    from ncukit.dataset.state import NAME
 
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     try:
         return build(given, folder, workers=workers, dask=dask, force=force, keep=keep, progress=progress)
     except KeyboardInterrupt as stop:
-        stop.add_note(f"what was read is kept in {os.fspath(folder)}: the same command reads the rest")
+        if os.path.exists(os.path.join(folder, NAME)):
+            command = "the same command without --force" if force else "the same command"
+            stop.add_note(f"what was read is kept in {os.fspath(folder)}: {command} reads the rest")
         raise
 
 

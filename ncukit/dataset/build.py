@@ -74,6 +74,7 @@ def build(
             state = State(fingerprint())
         todo = plan(files, state, home, fingerprint(), force=force, keep=keep)
         state.fingerprint = fingerprint()
+        state.doubt(todo.tasks)
         for path in todo.gone:
             _remove(home, state.files.pop(path).parts)
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.dataset.tasks import Outcome
+from ncukit.dataset.tasks import Outcome, Task
 from ncukit.errors import UsageError
 from ncukit.record import dataclass
 from ncukit.whole import write_text
@@ -77,6 +77,12 @@ class State:
             raise UsageError(
                 f"{folder / NAME} cannot be used: {error}", "remove the folder and build the dataset again"
             ) from error
+
+    def doubt(self, tasks: Iterable[Task]) -> None:
+        """Let the reports of ``tasks`` match no file until they are read: the next build goes on there."""
+        for task in tasks:
+            if (entry := self.files.get(task.path)) is not None:
+                self.files[task.path] = replace(entry, mtime_ns=-1, sha256=task.known)
 
     def save(self, folder: Path) -> None:
         """Write the state; it appears only when whole.

@@ -85,8 +85,10 @@ def run(
         Exception: what ``work`` raised; the other processes are ended.
     """
     left = sorted(tasks, key=lambda task: task.size)
-    team = [_Worker(work) for _ in range(min(workers, len(left)))]
+    team: list[_Worker] = []
     try:
+        for _ in range(min(workers, len(left))):
+            team.append(_Worker(work))
         while team:
             for worker in _heard(team):
                 answer = _answer(worker)
