@@ -520,6 +520,7 @@ def test_two_builds_at_once_do_not_mix(runs: Path, fleet: Path) -> None:
 
 
 @pytest.mark.skipif(not reports(), reason=no_shared())
+@pytest.mark.usefixtures("processes")
 def test_the_real_reports_twice_the_second_time_none_is_read(shared: Path, fleet: Path) -> None:
     everything = [shared / "reports" / name for name in ("ncu", "ncu-more", "broken")]
     first = build_dataset(everything, fleet)
