@@ -8,9 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ from ncukit.collect.directory import RunDirectory
 from ncukit.tools import bundle
 from ncukit.tools.doctor import Examination
 from tests.conftest import CHECKOUT
+from tests.mutations.run import Ended
 from tests.runs import Lab, gemm, whole, with_driver
 
-NOW = 1_800_000_000
 HOUR, MONTH = 3600, 30 * 24 * 3600
+NOW = int(time.time()) + 3 * MONTH // 2
+"""Time [s] of the clock: a month and two months before it lie on either side of the times of new files."""
 JUMPS = {"back": (NOW, -HOUR), "forwards": (NOW, MONTH), "stands still": (NOW, 0)}
 """Time [s] at the first look at the clock, and how far it jumps each time somebody looks again."""
 MARKUP = re.compile(r"(?s)<script.*?</script>|<style.*?</style>|<[^>]*>")
@@ -45,31 +47,24 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 FORKS = """
 import json, os, sys
+from dataclasses import asdict
 from pathlib import Path
+from ncukit.dataset.schema import fingerprint
 from tests.mutations.run import run
 from tests.mutations.warm import warm
 
 warm(dataset=True)
+fingerprint()  # once: forks must not see sources that change meanwhile
 for line in sys.stdin:
     words, folder, environ = json.loads(line)
     os.environ.clear()
     os.environ.update(environ)
-    ended = run(words, Path(folder))
-    print(json.dumps([ended.code, ended.out, ended.err]), flush=True)
+    print(json.dumps(asdict(run(words, Path(folder)))), flush=True)
 """
 """Runs commands in forks of a process that has imported ncukit, and looks at no clock itself."""
 
 
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Ncukit = Callable[..., Done]
+Ncukit = Callable[..., Ended]
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +83,12 @@ def ncukit(library: Path) -> Iterator[Ncukit]:
     assert asks is not None
     assert answers is not None
 
-    def run(*words: object, clock: tuple[int, int]) -> Done:
+    def run(*words: object, clock: tuple[int, int]) -> Ended:
         start, step = clock
         jumping = {"LD_PRELOAD": str(library), "FAKE_CLOCK": f"{start} {step}", "PYTHONPATH": str(CHECKOUT)}
         json.dump(([*map(str, words)], os.getcwd(), {**os.environ, **jumping}), asks)
         print(file=asks, flush=True)
-        return Done(*json.loads(answers.readline()))
+        return Ended(**json.loads(answers.readline()))
 
     with process:
         yield run
@@ -143,7 +138,7 @@ def test_a_run_under_a_clock_that_jumps(jump: str, lab: Lab, ncukit: Ncukit) -> 
     words = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
     for number in (1, 2):
         done = ncukit(*words, clock=JUMPS[jump])
-        assert done.returncode == 0, done.stderr
+        assert done.code == 0, done
         assert len(lab.runs()) == number  # neither run touches the other
     for folder in lab.runs():
         list(whole(folder))
@@ -154,10 +149,10 @@ def test_a_run_under_a_clock_that_jumps(jump: str, lab: Lab, ncukit: Ncukit) -> 
         assert all(0 <= seconds < 600 for seconds in found), found
         assert not NEGATIVE.findall(MARKUP.sub(" ", (folder / "report.html").read_text()))
     again = ncukit("profile", "--resume", lab.runs()[0], clock=(NOW - MONTH, -HOUR))
-    assert again.returncode == 0, again.stderr
+    assert again.code == 0, again
     assert len(lab.bodies()) == 6  # nothing is done again
     index = ncukit("index", "reports", "--workers", "1", clock=(NOW - MONTH, -HOUR))
-    assert index.returncode == 0, index.stderr
+    assert index.code == 0, index
     assert "gemm" in (lab.folder / "reports" / "index.html").read_text()
 
 
@@ -183,8 +178,8 @@ def test_a_dataset_is_brought_up_to_date_whatever_the_clock_says(
 
     def built(clock: tuple[int, int]) -> dict[str, Any]:
         done = ncukit(*words, clock=clock)
-        assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
+        assert done.code == 0, done
+        found: dict[str, Any] = json.loads(done.out)
         return found
 
     assert built(JUMPS[jump])["read"] == 1
@@ -206,9 +201,9 @@ def test_a_clock_of_1970_is_no_obstacle(
     done = ncukit("doctor", "--bundle", clock=(10, 1))
     (made,) = tmp_path.glob("*.zip")
     assert made.name.startswith("ncukit-doctor-1970")
-    assert zipfile.ZipFile(made).testzip() is None, done.stderr
+    assert zipfile.ZipFile(made).testzip() is None, done
     done = ncukit("report", without_code / "copy-dram.ncu-rep", "-o", "page.html", clock=(10, 1))
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done
     assert "1970-01-01" in (tmp_path / "page.html").read_text()
 
 
