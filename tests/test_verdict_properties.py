@@ -110,6 +110,21 @@ def test_what_was_not_measured_makes_no_verdict_surer(values: dict[str, Any], da
         assert after.confidence == "low"
 
 
+def test_the_pipe_in_front_of_l1_says_not_how_full_l1_is():
+    """A unit that was not measured may be as full as the first, whatever is known of what feeds it."""
+    values = {
+        **FULL_GPU,
+        **dict(zip(UNITS, (5, 20, 75.33, 55.6, 20, 25, 17.1, 27.8, 30.7), strict=True)),
+        "sm_throughput_pct": 30.7,
+        "memory_throughput_pct": 75.33,
+        "warps_eligible_per_scheduler": 0.5,
+    }
+    known = diagnose(launch(**values)).verdict
+    without = diagnose(launch(**{id: n for id, n in values.items() if id != "l1_throughput_pct"})).verdict
+    assert answer(known) == answer(without) == ("memory-bound", "l2")
+    assert known.confidence == without.confidence == "low"
+
+
 @settings(deadline=None, max_examples=100)
 @given(launches(), st.floats(62, 100), st.floats(0, 0.9), st.floats(0, 1))
 def test_a_fuller_dram_still_is_the_limit(values: dict[str, Any], dram: float, rest: float, part: float):

@@ -17,8 +17,8 @@ LOOSE = 20.0
 AGREE = 30.0
 """[%] of warp latency in the states that a unit's queue causes: the stalls agree with the unit."""
 
-MAIN_UNITS = (("dram",), ("l2",), ("l1", "shared", "lsu"), ("issue",))
-"""Units, or alternatives, of which each has to be known before the busiest of those known is the busiest."""
+MAIN_UNITS = frozenset({"dram", "l2", "l1", "issue"})
+"""Units of which each has to be known before the busiest of those known is the busiest."""
 
 SYNC = 40.0
 """[%] of warp latency in barriers and fences: then synchronisation is the cause, not the unit."""
@@ -54,8 +54,7 @@ def _near(ranked: list[Share], first: Share, distance: float) -> list[Share]:
 
 def _all_known(f: Facts) -> bool:
     """Return whether every unit that could be as close as the first was measured."""
-    known = f.shares.units
-    return all(any(unit in known for unit in units) for units in MAIN_UNITS)
+    return f.shares.units.keys() >= MAIN_UNITS
 
 
 def _agrees(share: Share, f: Facts) -> bool | None:
