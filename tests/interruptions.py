@@ -3,8 +3,8 @@
     python -m tests.interruptions 200         each command, stopped at 200 places spread over it
 
 The signal goes to the whole process group, as a terminal sends it: children hear it as well.  Passed is: exit
-code 130 and the words of an interruption, or the whole result where the work was done already; no traceback;
-no process, temporary file or half a file left; and where something is kept, the same work can go on.
+code 130 and the words of an interruption, or near the end the whole result, as the work was done already; no
+traceback; no process, temporary file or half a file left; and where something is kept, the same work can go on.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 SAMPLES = CHECKOUT / "reports" / "samples"
 COPY, TRACE = SAMPLES / "copy-dram.ncu-rep", SAMPLES / "gemm-tensor.sqlite"
 NEVER = 10**12
+DONE = 0.95
+"""From this part of its calls on a command may have done its work."""
 T = TypeVar("T")
 
 
@@ -125,8 +127,8 @@ def _in(folder: Path) -> list[str]:
     return found
 
 
-def fault(work: Work, folder: Path, ended: Ended) -> str | None:
-    """Return what is wrong with the end of an interrupted command, None where it is as it must be."""
+def fault(work: Work, folder: Path, ended: Ended, place: float) -> str | None:
+    """Return what is wrong with the end of a command interrupted at ``place``, None where it is as it must be."""
     said = [line for line in ended.err.splitlines() if line.strip()]
     if running := at_work(folder):
         return f"still at work: {running}"
@@ -135,6 +137,8 @@ def fault(work: Work, folder: Path, ended: Ended) -> str | None:
     if left := left_over(folder):
         return f"left over: {left}"
     if ended.code == 0:
+        if place < DONE:
+            return "not interrupted"
         made = all((folder / name).exists() for name in work.makes)
         return None if made and ended.out.strip() else "success without a result"
     if ended.code != 130:
@@ -153,7 +157,7 @@ def tried(name: str, place: float, total: int, folder: Path, *, often: bool = Fa
     work = WORKS[name]
     furnish(folder)
     ended = stopped(work.words, folder, 1 + int(place * total), often=often)
-    if (wrong := fault(work, folder, ended)) is not None:
+    if (wrong := fault(work, folder, ended, place)) is not None:
         return f"{wrong}\n{ended.err}"
     if work.keeps:
         again = run(work.words, folder)

@@ -83,8 +83,8 @@ def test_signals_that_ask_for_the_end_are_named(
     assert left_over(tmp_path) == []
 
 
-def _after(calls: int, number: signal.Signals) -> None:
-    """Send ``number`` to this process at its ``calls``-th call of a function."""
+def _after(calls: int, number: signal.Signals, sent: Path | None = None) -> None:
+    """Send ``number`` to this process at its ``calls``-th call of a function, and make the file ``sent``."""
     left = calls
 
     def count(*_: object) -> None:
@@ -93,6 +93,8 @@ def _after(calls: int, number: signal.Signals) -> None:
         if left == 0:
             sys.setprofile(None)
             os.kill(os.getpid(), number)
+            if sent is not None:
+                sent.touch()
 
     sys.setprofile(count)
 
@@ -107,12 +109,14 @@ def test_an_interruption_is_json_too(tmp_path: Path) -> None:
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     """As under nohup, and in the background of a script."""
     interruptions.furnish(tmp_path)
+    sent = tmp_path / "sent"
 
     def begin() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _after(2000, signal.SIGINT)
+        _after(2000, signal.SIGINT, sent)
 
-    assert run(("show", "in/a.ncu-rep"), tmp_path, begin).code == 0
+    ended = run(("show", "in/a.ncu-rep"), tmp_path, begin)
+    assert (ended.code, sent.exists()) == (0, True), ended
 
 
 def test_what_a_destructor_swallows_comes_back() -> None:
