@@ -3,8 +3,9 @@
     python -m tests.interruptions 200         each command, stopped at 200 places spread over it
 
 The signal goes to the whole process group, as a terminal sends it: children hear it as well.  Passed is: exit
-code 130 and the words of an interruption, or near the end the whole result, as the work was done already; no
-traceback; no process, temporary file or half a file left; and where something is kept, the same work can go on.
+code 130 and the words of an interruption, or near the end the whole result, as the work was done already;
+no traceback; no process, temporary file or half a file left; and where something is kept, the same work can
+go on.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _in(folder: Path) -> list[str]:
 
 
 def fault(work: Work, folder: Path, ended: Ended, place: float) -> str | None:
-    """Return what is wrong with the end of a command interrupted at ``place``, None where it is as it must be."""
+    """Return what is wrong with the end of a command interrupted at ``place``, None where nothing is."""
     said = [line for line in ended.err.splitlines() if line.strip()]
     if running := at_work(folder):
         return f"still at work: {running}"
@@ -184,6 +185,8 @@ def main() -> int:
     parser.add_argument("--command", choices=WORKS, action="append")
     parser.add_argument("--often", action="store_true", help="press Ctrl-C ten times")
     options = parser.parse_args()
+    # In the background of a script Ctrl-C is ignored, and what starts here would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     warm()
     wrong = 0
     print("| command | functions called | stopped at | faults |")

@@ -152,7 +152,11 @@ def test_names_of_baselines(tmp_path: Path, offers: Callable[..., list[str]]) ->
 
 
 def test_every_choice_of_an_option_is_offered(offers: Callable[..., list[str]]) -> None:
+    asked = set()
     for command, parameter in every_parameter():
         values = values_of(command.split()[-1], parameter)
         if values is not None and (option := parameter.opts[0]).startswith("-"):
-            assert offers(f"ncukit {command} {option} ") == list(values())
+            asked.add(f"{command} {option}")
+            assert (found := offers(f"ncukit {command} {option} ")) == list(values())
+            assert found
+    assert asked > {"profile --preset", "metrics --metric", "dataset query --format", "roofline gemm --gpu"}

@@ -124,12 +124,16 @@ def test_an_interruption_ends_with_the_code_of_its_signal() -> None:
     assert entry.strip().startswith("*exit code 129, 130 or 143.*")
 
 
-def test_the_readme_has_every_exit_code_of_an_error() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    table = readme.split("## Exit codes")[1].split("\n## ")[0]
-    told = {code for row in re.findall(r"^\| ([\d, ]+) \|", table, re.M) for code in row.split(", ")}
-    ends = " ".join(re.findall(r"\*exit code ([^.]*)\.\*", troubleshooting.page()))
-    assert set(re.findall(r"\d+", ends)) <= told
+def test_every_exit_code_is_told() -> None:
+    errors = set(re.findall(r"\d+", " ".join(re.findall(r"\*exit code ([^.]*)\.\*", troubleshooting.page()))))
+    assert errors == {"1", "2", "3", "4", "129", "130", "143"}
+    every = errors | {"0", "5", "10", str(cli.UNREAD)}
+    table = README.split("## Exit codes")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([\d, ]+) \|", table, re.M)
+    assert sorted(code for row in rows for code in row.split(", ")) == sorted(every)
+    commands_page = (CHECKOUT / "docs" / "commands.md").read_text(encoding="utf-8")
+    sentence = commands_page.split("\nExit codes: ")[1].split("\n\n")[0].split(".")[0]
+    assert sorted(re.findall(r"\d+", sentence)) == sorted(every)
 
 
 def test_the_buttons_that_the_page_on_reading_names_exist() -> None:
