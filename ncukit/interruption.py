@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,8 +25,11 @@ def heard() -> Iterator[None]:
         yield
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    if any(isinstance(old, _Handler) for old in before.values()):  # heard already
+        yield
+        return
     hook = sys.unraisablehook
-    handler = _Handler()
+    handler = _Handler(hook)
     try:
         sys.unraisablehook = handler.unraisable
         for number, old in before.items():
@@ -48,9 +51,9 @@ def finish() -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Start a process that no Ctrl-C reaches: the terminal sends it to all, and this one is to end the other.
+    """Keep Ctrl-C from what is started meanwhile: the terminal sends it to all, and this one ends the others.
 
-    Ctrl-C stays blocked in what is started meanwhile; here it comes through at the end.
+    It stays blocked in them; here it comes through at the end.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -60,7 +63,8 @@ def undisturbed() -> Iterator[None]:
 
 
 class _Handler:
-    def __init__(self) -> None:
+    def __init__(self, others: Callable[[Any], object]) -> None:
+        self._others = others
         self._last: float | None = None
 
     def __call__(self, number: int, frame: Any) -> None:
@@ -76,7 +80,7 @@ class _Handler:
             again.daemon = True
             again.start()
         else:
-            sys.__unraisablehook__(lost)
+            self._others(lost)
 
 
 def as_error(stop: KeyboardInterrupt) -> Interrupted:

@@ -119,9 +119,10 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     assert (ended.code, sent.exists()) == (0, True), ended
 
 
-def test_what_a_destructor_swallows_comes_back() -> None:
-    program = """
-import os, signal, sys, time
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_a_destructor_swallows_comes_back(times: int) -> None:
+    program = f"""
+import contextlib, os, signal, sys, time
 from ncukit import interruption
 
 class Closed:
@@ -130,7 +131,9 @@ class Closed:
         for _ in range(1000):
             pass
 
-with interruption.heard():
+with contextlib.ExitStack() as stack:
+    for _ in range({times}):
+        stack.enter_context(interruption.heard())
     try:
         Closed()
         for _ in range(500):
@@ -172,17 +175,19 @@ def blocked(status: str) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+@pytest.mark.usefixtures("reader_of_users")
 @pytest.mark.parametrize("start", [isolate._fork, isolate._execute])
-def test_no_ctrl_c_reaches_a_reader_from_its_first_moment_on(start: Callable[[str], isolate._Start]) -> None:
+def test_no_ctrl_c_reaches_a_reader_from_its_first_moment_on(
+    monkeypatch: pytest.MonkeyPatch, start: Callable[[str], isolate._Start]
+) -> None:
     """The terminal sends it to all: a child that is still loading would show a traceback."""
+    monkeypatch.setattr(isolate, "_starter", lambda: start)
     before = children()
-    wait, requests, answers = start(str(interruptions.COPY))
+    reader = isolate.Reader(str(interruptions.COPY))
     (child,) = children() - before
     assert blocked(Path(f"/proc/{child}/status").read_text())
     assert not blocked(Path("/proc/self/status").read_text())
-    requests.close()
-    answers.close()
-    wait()
+    reader.close()
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")

@@ -173,3 +173,39 @@ def test_with_the_native_library_in_use_nothing_is_forked(monkeypatch):
 def test_a_missing_file_ends_in_the_reader_s_error(tmp_path: Path):
     with pytest.raises(ReaderCrashed):
         list(isolate.results(str(tmp_path / "none.ncu-rep"), NAMES))
+
+
+def test_where_children_are_not_waited_for_reports_are_read_all_the_same(sample):
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        found = list(isolate.results(sample, NAMES))
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert found == list(native.results(native.load(sample), NAMES))
+
+
+@pytest.mark.parametrize("start", [isolate._fork, isolate._execute], ids=["forked", "a new interpreter"])
+def test_a_report_that_goes_away_is_named(monkeypatch, tmp_path, start):
+    monkeypatch.setattr(isolate, "_starter", lambda: start)
+    with pytest.raises(ReaderCrashed, match=r"FileNotFoundError: .*gone.ncu-rep"):
+        list(isolate.results(str(tmp_path / "gone.ncu-rep"), NAMES))
+
+
+def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):
+    started = []
+
+    def fork(path):
+        start = isolate._fork(path)
+        started.append(start)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return start
+
+    monkeypatch.setattr(isolate, "_starter", lambda: fork)
+    with pytest.raises(KeyboardInterrupt):
+        isolate.Reader(sample)
+    ((_, requests, answers),) = started
+    started.clear()
+    assert requests.closed
+    assert answers.closed
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

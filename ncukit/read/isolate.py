@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import IO
 
@@ -41,8 +42,13 @@ class Reader:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._wait, self._requests, self._answers = _starter()(path)
         self._status: int | None = None
+        try:
+            with undisturbed():
+                self._wait, self._requests, self._answers = _starter()(path)
+        except KeyboardInterrupt:  # held back until the child was there, unless another thread took it
+            self.__del__()
+            raise
 
     def results(self, wanted: Wanted) -> Iterator[native.Plain]:
         """Yield every result, as `native.results` does.
@@ -53,10 +59,8 @@ class Reader:
         """
         detail = ""
         try:
-            try:
+            with suppress(BrokenPipeError):
                 _send(self._requests, json.dumps(asdict(wanted), default=sorted).encode())
-            except BrokenPipeError:
-                detail = ""
             while (message := _receive(self._answers)) is not None:
                 if message == _END:
                     return
@@ -81,7 +85,7 @@ class Reader:
             self._status = self._wait()
 
     def __del__(self) -> None:
-        if hasattr(self, "_status"):
+        if hasattr(self, "_answers"):
             self.close()
 
     def _crashed(self, detail: str) -> ReaderCrashed:
@@ -116,17 +120,17 @@ def _fork(path: str) -> _Start:
     request_out, request_in, answer_out, answer_in = *os.pipe(), *os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    with undisturbed():
-        pid = os.fork()
-        if pid == 0:
-            try:
-                for number in (signal.SIGTERM, signal.SIGHUP):
-                    signal.signal(number, signal.SIG_DFL)
-                os.close(request_in)
-                os.close(answer_out)
-                serve(path, request_out, answer_in)
-            finally:
-                os._exit(0)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            os.close(request_in)
+            os.close(answer_out)
+            serve(path, request_out, answer_in)
+            os._exit(0)
+        finally:
+            os._exit(1)
     os.close(request_out)
     os.close(answer_in)
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
@@ -139,10 +143,9 @@ def _execute(path: str) -> _Start:
     for fd, (_, _, target) in zip((request_out, answer_in), files, strict=True):
         os.set_inheritable(fd, fd == target)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    with undisturbed():
-        pid = os.posix_spawn(
-            sys.executable, [sys.executable, "-P", "-c", program, path], environment, file_actions=files
-        )
+    pid = os.posix_spawn(
+        sys.executable, [sys.executable, "-P", "-c", program, path], environment, file_actions=files
+    )
     os.close(request_out)
     os.close(answer_in)
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
@@ -151,13 +154,18 @@ def _execute(path: str) -> _Start:
 def _reaper(pid: int) -> Callable[[], int]:
     def wait() -> int:
         deadline = time.monotonic() + _PATIENCE
-        while time.monotonic() < deadline:
-            done, status = os.waitpid(pid, os.WNOHANG)
-            if done:
-                return os.waitstatus_to_exitcode(status)
-            time.sleep(0.001)
-        os.kill(pid, signal.SIGKILL)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        try:
+            while time.monotonic() < deadline:
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    return os.waitstatus_to_exitcode(status)
+                time.sleep(0.001)
+            os.kill(pid, signal.SIGKILL)
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        except (
+            ChildProcessError
+        ):  # this program ignores SIGCHLD: the system reaped it, and told nobody how it ended
+            return 0
 
     return wait
 
@@ -197,12 +205,12 @@ def serve(path: str, requests: int, answers: int) -> None:
     What the library prints goes nowhere, and an alarm ends a child that makes no progress.
     """
     faulthandler.disable()
-    seconds = _HANG + os.path.getsize(path) // _BYTES_PER_SECOND
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
     with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb", buffering=1 << 20) as outgoing:
         try:
+            seconds = _HANG + os.path.getsize(path) // _BYTES_PER_SECOND
             _alarm(seconds)
             context = native.load(path)
             _alarm(0)
@@ -218,7 +226,7 @@ def serve(path: str, requests: int, answers: int) -> None:
             _send(outgoing, _END)
         except BrokenPipeError:
             return
-        except native.DAMAGE as error:
+        except (OSError, *native.DAMAGE) as error:
             _send(outgoing, _DAMAGED + _words(error))
         except Exception as error:
             _send(outgoing, _FAULT + _words(error))
