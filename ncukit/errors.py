@@ -32,9 +32,19 @@ class NcukitError(Exception):
         if code is not None:
             self.code = code
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go to another process as it is: its arguments are not those that it was made with."""
+        return _again, (type(self), self.args, self.__dict__)
+
     def as_dict(self) -> dict[str, object]:
         """Return the error as JSON data: code, message, hint, exit code."""
         return {"code": self.code, "message": self.message, "hint": self.hint, "exit_code": self.exit_code}
+
+
+def _again(cls: type[NcukitError], args: tuple[object, ...], state: dict[str, object]) -> NcukitError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(NcukitError):
