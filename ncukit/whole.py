@@ -20,6 +20,7 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
 
     Raises:
         UsageError: ``path`` exists and ``force`` is not set, or it cannot be written (with ``hint``).
+        OSError: what the block itself raises about other files.
 
     >>> from tempfile import mkdtemp
     >>> place = Path(mkdtemp()) / "new" / "file.txt"
@@ -29,9 +30,11 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
     ('whole', 1)
     """
     check_new(path, force=force)
+    written = path.parent / f".ncukit-{os.urandom(8).hex()}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        written = path.parent / f".ncukit-{os.urandom(8).hex()}.tmp"
+        if path.exists() and not path.is_symlink() and not path.is_file():
+            raise UsageError(f"cannot write {path}: it is no file", hint)
     except OSError as error:
         raise _unwritable(path, error, hint) from error
     try:
@@ -40,6 +43,9 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
         written.chmod(0o666 & ~umask())
         written.replace(path)
     except OSError as error:
+        about = {str(name) for name in (error.filename, error.filename2) if name is not None}
+        if about.isdisjoint({str(path), str(written)}) and about:
+            raise
         raise _unwritable(path, error, hint) from error
     finally:
         with suppress(OSError):  # renamed, or never made
