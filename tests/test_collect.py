@@ -386,6 +386,13 @@ def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     again.close()
 
 
+def test_a_run_without_a_record_leaves_of_its_folder_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    for name in ("theirs", "new"):
+        RunDirectory.create(tmp_path / name, "x").close()
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+
+
 def test_an_older_run_is_never_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()

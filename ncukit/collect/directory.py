@@ -37,9 +37,9 @@ class RunDirectory:
     files inside.
     """
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path, lock: int, *, made: bool = False) -> None:
         self.path = path
-        self._lock = lock
+        self._lock, self._made = lock, made
         self._scratch: Path | None = None
 
     @classmethod
@@ -55,8 +55,9 @@ class RunDirectory:
                     f"{path} exists already",
                     f"--resume {path} goes on with a broken-off run; else give another folder with -o",
                 )
+            made = not path.exists()
             _make(path, exist_ok=True)
-            return cls._open(path)
+            return cls._open(path, made=made)
         stamp = f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}"
         for number in range(1, 1000):
             suffix = f"-{number}" if number > 1 else ""
@@ -65,7 +66,7 @@ class RunDirectory:
                 _make(found, exist_ok=False)
             except FileExistsError:
                 continue
-            return cls._open(found)
+            return cls._open(found, made=True)
         raise UsageError(f"{found.parent} is full of runs of this second", "give a folder with -o")
 
     @classmethod
@@ -85,7 +86,7 @@ class RunDirectory:
         return directory, run
 
     @classmethod
-    def _open(cls, path: Path) -> RunDirectory:
+    def _open(cls, path: Path, *, made: bool = False) -> RunDirectory:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,15 +95,16 @@ class RunDirectory:
             raise UsageError(
                 f"another ncukit works on {path}", "wait for it, or give another folder"
             ) from error
-        return cls(path, lock)
+        return cls(path, lock, made=made)
 
     def close(self) -> None:
-        """Remove what is unfinished, also a run of which nothing is recorded yet, and let others in."""
+        """Remove what is unfinished, also a folder made for a run without a record, and let others in."""
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
-        with suppress(OSError):  # it is not empty
-            self.path.rmdir()
+        if self._made:
+            with suppress(OSError):  # it is not empty
+                self.path.rmdir()
         os.close(self._lock)
 
     @property
