@@ -624,6 +624,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
     [
         ("show x/t.json.gz", "x/t.json.gz is a packed trace of torch's profiler", "ncukit ops x/t.json.gz;"),
         ("show x/t.json", "x/t.json is a trace of torch's profiler", "ncukit ops x/t.json;"),
+        ("show x/other.json", "JSON text", ""),
         ("ops x/k.ncu-rep", "but a report of Nsight Compute (ncu)", "ncukit show x/k.ncu-rep"),
         ("ops x/t.nsys-rep", "but a report of Nsight Systems", "ncukit timeline x/t.nsys-rep;"),
         ("ops x/text", "but text (it begins", "profile.export_chrome_trace()"),
@@ -636,6 +637,7 @@ def test_a_file_for_another_command_is_sent_there(
 ) -> None:
     contents = {
         "t.json": TORCH,
+        "other.json": b'{"schemaVersion": 2, "mediaType": "application/json", "layers": []}',
         "t.json.gz": gzip.compress(TORCH),
         "k.ncu-rep": ONE.read_bytes(),
         "t.nsys-rep": b"NVIDIA Tegra Profiler Report" + bytes(80),

@@ -56,6 +56,7 @@ def test_the_driver_version_comes_from_the_kernel(tmp_path: Path, text: str, ver
         ({}, False),
         ({"dev__nvidiactl": "", "dev__nvidia-uvm": ""}, False),
         ({"dev__nvidia0": ""}, True),
+        ({"dev__nvidiactl": "", "proc__driver__nvidia__gpus__0000:01:00.0__information": ""}, True),
         ({"dev__nvidia7": ""}, True),
         ({"dev__dxg": ""}, True),
         ({"dev__nvhost-gpu": ""}, True),

@@ -54,15 +54,8 @@ class Facts:
     def usable(self) -> frozenset[str]:
         """Metrics and signals that a rule may use: numbers that are reliable; of the metrics, texts too."""
         metrics, signals = self.kernel.metrics, self.kernel.signals
-        known = [(id, value) for id, value in metrics.items() if value.value is not None]
-        known += [
-            (id, value) for id, value in signals.items() if value.value is not None and id not in metrics
-        ]
-        return frozenset(
-            id
-            for id, value in known
-            if value.number is not None or (isinstance(value.value, str) and id in metrics)
-        )
+        known = {id for id, v in metrics.items() if v.number is not None or isinstance(v.value, str)}
+        return frozenset(known | {id for id in signals.keys() - metrics if signals[id].number is not None})
 
     @functools.cached_property
     def source(self) -> SourceView | None:

@@ -82,7 +82,7 @@ TEXT_STARTS = (
     Format("JSON text", _NOT_OURS, b"[{"),
     Format("JSON text", _NOT_OURS, b"[\n"),
 )
-_EVENTS = re.compile(rb'^[{\[].*"(traceevents|schemaversion|distributedinfo|ph)"\s*:', re.DOTALL)
+_EVENTS = re.compile(rb'^[{\[].*"(traceevents|deviceproperties|distributedinfo|ph)"\s*:', re.DOTALL)
 """How a trace of torch's profiler begins, in small letters."""
 # Looked for anywhere in the head.
 TEXT_PARTS = (

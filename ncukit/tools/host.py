@@ -47,9 +47,13 @@ def driver_version(root: Path = _ROOT) -> str | None:
 
 
 def has_gpu(root: Path = _ROOT) -> bool:
-    """Return whether a driver made a device of a GPU here: NVIDIA's on Linux, of WSL, or of Jetson."""
+    """Return whether a driver knows a GPU here: NVIDIA's on Linux, of WSL, or of Jetson.
+
+    On Linux its device may be made only when it is first used.
+    """
     devices = ("nvidia[0-9]*", "dxg", "nvgpu", "nvhost-gpu", "nvhost-ctrl-gpu")
-    return any(any((root / "dev").glob(name)) for name in devices)
+    known = (*(f"dev/{name}" for name in devices), "proc/driver/nvidia/gpus/*")
+    return any(any(root.glob(name)) for name in known)
 
 
 def counters(root: Path = _ROOT, *, admin: bool | None = None) -> Counters:
