@@ -164,7 +164,7 @@ def _reaper(pid: int) -> Callable[[], int]:
             return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         except (
             ChildProcessError
-        ):  # this program ignores SIGCHLD: the system reaped it, and told nobody how it ended
+        ):  # where SIGCHLD is ignored the system reaps it, and tells nobody how it ended
             return 0
 
     return wait
