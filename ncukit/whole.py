@@ -44,7 +44,7 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
         written.replace(path)
     except OSError as error:
         about = {str(name) for name in (error.filename, error.filename2) if name is not None}
-        if about.isdisjoint({str(path), str(written)}) and about:
+        if about and about.isdisjoint({str(path), str(written)}):
             raise
         raise _unwritable(path, error, hint) from error
     finally:
