@@ -13,13 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 from ncukit.model import Wanted
 from ncukit.read import isolate, native
+
+if TYPE_CHECKING:
+    from tests.runs import Lab
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
@@ -235,6 +238,28 @@ def nvcc() -> Path:
         if (folder / "nvcc").is_file():
             return folder / "nvcc"
     pytest.skip("no nvcc: not in NCUKIT_NVCC, PATH or /usr/local/cuda*/bin")
+
+
+@pytest.fixture(scope="session")
+def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the stand-ins for driver, nsys and ncu lie, and what was asked of them."""
+    return tmp_path_factory.mktemp("standins")
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
+    """A lab without a GPU."""
+    from tests.runs import Lab
+
+    return Lab(tmp_path, monkeypatch, stands)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
+    """A lab with a GPU, a workload, and what it launches."""
+    from tests.runs import furnished
+
+    return furnished(tmp_path, monkeypatch, stands)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,9 @@ GEMM = {
     "duration": 120_000,
     "metrics": {"sm__throughput.avg.pct_of_peak_sustained_elapsed": 61.0},
 }
+
+RUN = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
+"""Profile the workload, quickly."""
 
 
 def gemm(**changes: Any) -> dict[str, Any]:
@@ -166,6 +170,28 @@ class Lab:
         file = self.state / "marks.txt"
         lines = file.read_text().splitlines() if file.exists() else []
         return [line for line in lines if not line.startswith("flush")]
+
+
+def furnished(folder: Path, monkeypatch: pytest.MonkeyPatch, shared: Path) -> Lab:
+    """Return a lab with a GPU, the workload and what it launches; skips without a compiler."""
+    folder.mkdir(exist_ok=True)
+    lab = Lab(folder, monkeypatch, shared)
+    with_driver(lab, shared / "lib")
+    lab.script()
+    lab.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
+    return lab
+
+
+def wait_for(met: Callable[[], object], process: subprocess.Popen[str], seconds: float = 60) -> None:
+    """Wait until ``met()``; where it never is, end ``process`` and fail with what it said."""
+    end = time.monotonic() + seconds
+    while not met():
+        if (ended := process.poll() is not None) or time.monotonic() > end:
+            process.kill()
+            _, err = process.communicate()
+            state = f"ended with {process.returncode}" if ended else f"was still at it after {seconds} s"
+            pytest.fail(f"waited in vain for a process that {state}: {err}")
+        time.sleep(0.02)
 
 
 def with_driver(lab: Lab, library: Path) -> None:

@@ -28,7 +28,7 @@ from scripts.acceptance.scrub import Scrub
 from scripts.acceptance.table import archive, markdown
 from scripts.kernels import FOLDER, workloads
 from tests.conftest import CHECKOUT
-from tests.runs import WORKLOAD, Lab, gemm, with_driver
+from tests.runs import WORKLOAD, Lab, gemm
 
 NOTHING = Scrub([], [])
 
@@ -53,14 +53,14 @@ def test_three_are_measured_in_full_and_no_clock_is_touched() -> None:
             assert "{run}" in step.words
 
 
-def test_every_profile_of_the_plan_is_understood_to_the_last_word(lab: Lab) -> None:
+def test_every_profile_of_the_plan_is_understood_to_the_last_word(bare: Lab) -> None:
     """With --dry-run before its words nothing runs, but every option and every parameter is looked at."""
     for tool in ("ncu", "nsys"):
-        lab.without(tool)  # which need not be asked what they can do
+        bare.without(tool)  # which need not be asked what they can do
     for step in plan(FOLDER):
         if step.words[0] == "profile":
             words = [word.replace("{run}", "run") for word in step.words]
-            ran = lab("profile", "--dry-run", *words[1:])
+            ran = bare("profile", "--dry-run", *words[1:])
             assert ran.code == 0, (step.name, ran.err)
             steps = {one["step"]: one["command"] for one in json.loads(ran.out)["steps"]}
             assert "counters" in steps
@@ -453,16 +453,6 @@ def test_a_launch_is_timed_by_the_difference_of_two_runs(tmp_path: Path) -> None
 # ---- the whole, with stand-ins
 
 
-@pytest.fixture(scope="module")
-def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("standins")
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
-    return Lab(tmp_path, monkeypatch, stands)
-
-
 HEADER = '''"""A matrix product without torch.
 
 Shows: the run.
@@ -530,9 +520,8 @@ def profiled_row(lab: Lab, name: str, text: str) -> Row:
     ],
 )
 def test_what_a_machine_without_nsys_or_counters_comes_to(
-    lab: Lab, stands: Path, name: str, text: str, tools: str, state: str, code: str
+    lab: Lab, name: str, text: str, tools: str, state: str, code: str
 ) -> None:
-    with_driver(lab, stands / "lib")
     lab.launches(gemm() if name.endswith(".py") else {**gemm(), "ranges": []})
     scenario = tools.removeprefix("no nsys").strip(", ")
     if scenario:
@@ -553,10 +542,8 @@ def test_what_a_machine_without_nsys_or_counters_comes_to(
 
 
 def test_the_whole_run_with_stand_ins(
-    lab: Lab, stands: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    lab: Lab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_driver(lab, stands / "lib")
-    lab.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
     kernels, site = lab.folder / "kernels", lab.folder / "site"
     for folder in (kernels, site):
         folder.mkdir()

@@ -22,7 +22,7 @@ from ncukit.tools import bundle
 from ncukit.tools.doctor import Examination
 from tests.conftest import CHECKOUT
 from tests.mutations.run import Ended
-from tests.runs import Lab, gemm, whole, with_driver
+from tests.runs import RUN, Lab, whole
 
 HOUR, MONTH = 3600, 30 * 24 * 3600
 NOW = int(time.time()) + 3 * MONTH // 2
@@ -94,20 +94,6 @@ def ncukit(library: Path) -> Iterator[Ncukit]:
         yield run
 
 
-@pytest.fixture(scope="module")
-def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("standins")
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
-    made = Lab(tmp_path, monkeypatch, stands)
-    with_driver(made, stands / "lib")
-    made.script()
-    made.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
-    return made
-
-
 def test_the_clock_jumps_and_the_monotonic_one_does_not(library: Path) -> None:
     program = "import time as t; a, b = t.time(), t.time(); print(a - b, t.monotonic() <= t.monotonic())"
     env = {**os.environ, "LD_PRELOAD": str(library), "FAKE_CLOCK": f"{NOW} -{HOUR}"}
@@ -135,9 +121,8 @@ def times(tree: Any, name: str = "") -> Iterator[float]:
 
 @pytest.mark.parametrize("jump", ["back", "forwards"])
 def test_a_run_under_a_clock_that_jumps(jump: str, lab: Lab, ncukit: Ncukit) -> None:
-    words = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
     for number in (1, 2):
-        done = ncukit(*words, clock=JUMPS[jump])
+        done = ncukit(*RUN, clock=JUMPS[jump])
         assert done.code == 0, done
         assert len(lab.runs()) == number  # neither run touches the other
     for folder in lab.runs():

@@ -25,18 +25,18 @@ WORDS = [word for name, value in SMALL.items() for word in (f"--{name.replace('_
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+def lab(bare: Lab) -> Lab:
     """A place without a GPU."""
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    return Lab(tmp_path, monkeypatch, tmp_path_factory.mktemp("standins"))
+    bare.env(CUDA_VISIBLE_DEVICES="")
+    return bare
 
 
 @pytest.fixture(scope="module")
-def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def experiment(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> dict[str, Any]:
     """The record of eager decoding against itself, one pair: what is recorded, not what it shows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        lab = Lab(tmp_path_factory.mktemp("decode"), patch, tmp_path_factory.mktemp("standins"))
+        lab = Lab(tmp_path_factory.mktemp("decode"), patch, stands)
+        lab.env(CUDA_VISIBLE_DEVICES="")
         command = shlex.join([sys.executable, str(DECODE), *WORDS, "--mode", "{mode}"])
         metrics = ("--metric", "time_per_output_token", "--metric", "p95_latency")
         same = ("--same", "output_tokens", "--same", "tokens_sha256", "--same", "logits")

@@ -5,12 +5,10 @@ Of examples whose options are part of another's only the longer one runs.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.documented import PAGES, Example, command_examples
-from tests.runs import Lab, gemm, with_driver
+from tests.runs import Lab, gemm
 
 GENERATED = {"commands.md"}
 WORKLOADS = """\
@@ -64,11 +62,7 @@ def measured() -> list[Example]:
 
 
 @pytest.mark.parametrize("example", measured(), ids=lambda example: example.text)
-def test_what_needs_a_gpu_runs_on_a_stand_in(
-    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lab = Lab(tmp_path, monkeypatch, tmp_path / "stands")
-    with_driver(lab, tmp_path / "stands" / "lib")
+def test_what_needs_a_gpu_runs_on_a_stand_in(example: Example, lab: Lab) -> None:
     for name, text in {"my_kernel.py": WORKLOADS, "train.py": PROGRAM, "serve.py": PROGRAM}.items():
         lab.script(text, name)
     lab.launches(gemm())

@@ -89,19 +89,13 @@ if side != "silent":
 """
 
 
-@pytest.fixture(scope="module")
-def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the stand-ins lie."""
-    return tmp_path_factory.mktemp("standins")
-
-
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
+def lab(bare: Lab) -> Lab:
     """A lab without a GPU, with a script of workloads and a command."""
-    return furnished(Lab(tmp_path, monkeypatch, stands))
+    return with_scripts(bare)
 
 
-def furnished(lab: Lab) -> Lab:
+def with_scripts(lab: Lab) -> Lab:
     lab.script(SCRIPT)
     lab.script(COMMAND, "serve.py")
     return lab
@@ -126,7 +120,7 @@ def kept(folder: str = "out") -> dict[str, Any]:
 def done(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Path, Outcome, list[str]]:
     """One experiment whose variant is a fifth faster; tests only look at it."""
     with pytest.MonkeyPatch.context() as patch:
-        lab = furnished(Lab(tmp_path_factory.mktemp("done"), patch, stands))
+        lab = with_scripts(Lab(tmp_path_factory.mktemp("done"), patch, stands))
         words = ("--hypothesis", "fewer waits", "--watch", "gap_time:lower", "--samples", "2", "--json")
         lab.env(WAIT="0.02")  # long beside what a busy machine adds
         sides = ("--baseline", "by_five", "--variant", "by_four", "-n", "8", "-o", "out")

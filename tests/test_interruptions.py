@@ -22,7 +22,7 @@ from tests.conftest import CHECKOUT
 from tests.interruptions import WORKS, at_work, left_over, stopped
 from tests.mutations.run import Ended, run
 from tests.mutations.warm import warm
-from tests.runs import WORKLOAD, Lab, gemm, whole, with_driver
+from tests.runs import RUN, WORKLOAD, Lab, furnished, wait_for, whole
 
 PLACES = (0.1, 0.7)
 STAGES = {"timing": 0, "nsys": 1, "ncu": 2}
@@ -209,23 +209,12 @@ if __name__ == "__main__":
 # ---- a run ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("standins")
-
-
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
-    made = Lab(tmp_path, monkeypatch, stands)
-    with_driver(made, stands / "lib")
-    made.script()
-    made.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    return made
-
-
-RUN = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
+def lab(lab: Lab) -> Lab:
+    """A lab with a folder of its own for temporary files."""
+    (lab.folder / "tmp").mkdir()
+    lab.env(TMPDIR=str(lab.folder / "tmp"))
+    return lab
 
 
 def goes_on(lab: Lab, folder: Path) -> None:
@@ -272,9 +261,7 @@ if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) =
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
     )
-    end = time.monotonic() + 60
-    while not (lab.folder / "held").exists() and time.monotonic() < end:
-        time.sleep(0.02)
+    wait_for((lab.folder / "held").exists, process)
     for _ in range(3):
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.05)
@@ -333,10 +320,7 @@ def test_a_run_can_be_interrupted_between_its_steps(lab: Lab, place: float, run_
 def run_length(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> int:
     """How many functions a run calls."""
     with pytest.MonkeyPatch.context() as patch:
-        made = Lab(tmp_path_factory.mktemp("length"), patch, stands)
-        with_driver(made, stands / "lib")
-        made.script()
-        made.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
+        made = furnished(tmp_path_factory.mktemp("length"), patch, stands)
         ended: Ended = stopped((*RUN, "-o", "here"), made.folder, interruptions.NEVER)
         assert ended.code == 0, ended.err
         return interruptions.calls(made.folder)

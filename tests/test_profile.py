@@ -17,39 +17,14 @@ from ncukit.schemas import text as schema_text
 from tests.conftest import follows_its_schema
 from tests.fakes import driver
 from tests.fakes.scenarios import NCU
-from tests.runs import WORKLOAD, Lab, Outcome, gemm, whole, with_driver
+from tests.runs import RUN, WORKLOAD, Lab, Outcome, furnished, gemm, wait_for, whole, with_driver
 
 ORDER = ["timing", "timeline", "choice", "counters", "report"]
 
 
-@pytest.fixture(scope="module")
-def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the stand-ins and what was asked of them lie."""
-    return tmp_path_factory.mktemp("standins")
-
-
-@pytest.fixture
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
-    """A lab without a GPU."""
-    return Lab(tmp_path, monkeypatch, stands)
-
-
-@pytest.fixture
-def lab(bare: Lab, stands: Path) -> Lab:
-    """A lab with a GPU, a workload, and what it launches."""
-    return furnished(bare, stands)
-
-
-def furnished(lab: Lab, stands: Path) -> Lab:
-    with_driver(lab, stands / "lib")
-    lab.script()
-    lab.launches({"name": "void fill(float*)", "repeat": 3}, gemm())
-    return lab
-
-
 def profile(lab: Lab, *words: str) -> Outcome:
     """Profile the workload, quickly."""
-    return lab("profile", "work.py", "--kernel", "gemm", "--repeat", "3", *words)
+    return lab(*RUN, *words)
 
 
 # ---- all goes well -------------------------------------------------------------------------------
@@ -59,7 +34,7 @@ def profile(lab: Lab, *words: str) -> Outcome:
 def done(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Lab, Outcome]:
     """One run in which all goes well; tests only look at it."""
     with pytest.MonkeyPatch.context() as patch:
-        lab = furnished(Lab(tmp_path_factory.mktemp("done"), patch, stands), stands)
+        lab = furnished(tmp_path_factory.mktemp("done"), patch, stands)
         patch.setenv("MY_API_KEY", "abc123def456")
         lab.script("import os\nassert 'MY_API_KEY' not in os.environ\n" + WORKLOAD)
         return lab, profile(lab, "--json")
@@ -590,19 +565,17 @@ if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) =
 """
     lab.script(WORKLOAD + hold)
     (lab.folder / "hold").touch()
-    process = lab.start("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
-    end = time.monotonic() + 30
-    while time.monotonic() < end and not ((lab.folder / "runs").exists() and len(lab.bodies()) == before + 1):
-        time.sleep(0.05)
+    process = lab.start(*RUN)
+    wait_for(lambda: (lab.folder / "runs").exists() and len(lab.bodies()) == before + 1, process)
     time.sleep(0.3)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     (folder,) = lab.runs()
     assert [path for path in whole(folder) if path.name.startswith(".")] == []
     end = time.monotonic() + 15
-    while running(lab) and time.monotonic() < end:
+    while left := running(lab):
+        assert time.monotonic() < end, left
         time.sleep(0.1)
-    assert running(lab) == []
     (lab.folder / "hold").unlink()
     again = lab("profile", "--resume", str(folder))
     assert again.code == 0, again.err
@@ -617,7 +590,7 @@ if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) =
 def forbidden(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Lab, Outcome]:
     """A run that has no counters, to be resumed."""
     with pytest.MonkeyPatch.context() as patch:
-        lab = furnished(Lab(tmp_path_factory.mktemp("forbidden"), patch, stands), stands)
+        lab = furnished(tmp_path_factory.mktemp("forbidden"), patch, stands)
         patch.setenv("NCUKIT_FAKE_NCU", "permission")
         return lab, profile(lab)
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from ncukit import models
 from ncukit.schemas import text as schema_text
-from tests.runs import WORKLOAD, Lab, Outcome, gemm, with_driver
+from tests.runs import RUN, WORKLOAD, Lab, Outcome, furnished, gemm
 
 MODEL = models.gemm(64, 32, 128, "fp32")
 SCRIPT = WORKLOAD.replace(
@@ -37,15 +37,13 @@ COUNTERS = {
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lab, Outcome]:
+def ran(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Lab, Outcome]:
     """One run of a workload with a model."""
-    stands = tmp_path_factory.mktemp("standins")
     with pytest.MonkeyPatch.context() as patch:
-        lab = Lab(tmp_path_factory.mktemp("run"), patch, stands)
-        with_driver(lab, stands / "lib")
+        lab = furnished(tmp_path_factory.mktemp("run"), patch, stands)
         lab.script(SCRIPT)
         lab.launches(gemm(metrics=COUNTERS))
-        return lab, lab("profile", "work.py", "--kernel", "gemm", "--repeat", "3")
+        return lab, lab(*RUN)
 
 
 def against(page: str) -> str:

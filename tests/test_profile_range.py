@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ncukit.collect.options import ProfileOptions
 from ncukit.errors import UsageError
 from ncukit.render.run.load import load
-from tests.runs import GEMM, Lab, Outcome, with_driver
+from tests.runs import GEMM, Lab, Outcome
 
 LONG = {"name": "void init(float*)", "duration": 9_000_000, "repeat": 4, "profiler": False}
 PROGRAM = ("--", "sh", "-c", "exit 0")
-
-
-@pytest.fixture(scope="module")
-def stands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("standins")
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands: Path) -> Lab:
-    made = Lab(tmp_path, monkeypatch, stands)
-    with_driver(made, stands / "lib")
-    return made
 
 
 def included(lab: Lab) -> list[str]:

@@ -26,7 +26,7 @@ from ncukit.collect.target import Target
 from ncukit.collect.turn import turn
 from ncukit.errors import NcukitError
 from ncukit.tools.failures import Failure
-from tests.runs import WORKLOAD, Lab, Outcome, gemm, with_driver
+from tests.runs import WORKLOAD, Lab, Outcome, furnished, gemm
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when workers are killed
 
@@ -50,13 +50,11 @@ PROFILE = ("profile", "work.py", "--kernel", "gemm", "--repeat", "3", "--param",
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> Iterator[Lab]:
     """A lab whose environment the workers of the cluster inherit."""
     pytest.importorskip("distributed", reason="dask[distributed] is not installed")
     with pytest.MonkeyPatch.context() as patch:
-        stands = tmp_path_factory.mktemp("standins")
-        made = Lab(tmp_path_factory.mktemp("lab"), patch, stands)
-        with_driver(made, stands / "lib")
+        made = furnished(tmp_path_factory.mktemp("lab"), patch, stands)
         made.launches(gemm())
         made.script(TIMES + WORKLOAD)
         yield made
