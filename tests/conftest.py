@@ -37,7 +37,8 @@ time.tzset()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Every run tries the same examples, however slow the machine; HYPOTHESIS_PROFILE=default looks for new ones.
+# However slow the machine, the same sources get the same examples; a change of them may bring others, as
+# constants of the modules that are loaded are mixed in.  HYPOTHESIS_PROFILE=default looks for new ones.
 hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
