@@ -6,7 +6,6 @@ import csv
 import errno
 import gzip
 import io
-import json
 import os
 import pty
 import re
@@ -14,7 +13,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,8 @@ import typer
 from ncukit import __version__, cli, demo_reports, demo_traces
 from ncukit.catalog import load
 from ncukit.errors import NcukitError, ToolError
+from tests import command as commands
+from tests.command import Done
 
 COMMANDS = sorted(typer.main.get_command(cli.application()).commands)  # type: ignore[attr-defined]
 SAMPLES = {path.stem: path for path in demo_reports()}
@@ -30,38 +30,14 @@ ONE, MANY = SAMPLES["copy-dram"], SAMPLES["several-launches"]
 CSV = '"ID","Kernel Name","sm__cycles_active.avg"\n"","","cycle"\n"0","k","123.4"\n'
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def documents(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
 Cli = Callable[..., Done]
 
 
 @pytest.fixture
-def ncukit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
+def ncukit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Run the command line in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "argv", ["ncukit", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        assert isinstance(code, int)
-        out, err = capsys.readouterr()
-        return Done(code, out, err)
-
-    return run
+    return commands.ncukit
 
 
 @pytest.fixture
@@ -89,8 +65,8 @@ def bad(tmp_path: Path) -> Callable[[str], Path]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(command: str, ncukit: Cli) -> None:
     done = ncukit(command, "--help")
-    assert done.code == 0
-    assert any(line.strip().startswith(f"ncukit {command}") for line in done.out.splitlines())
+    assert done.returncode == 0
+    assert any(line.strip().startswith(f"ncukit {command}") for line in done.stdout.splitlines())
     assert done == ncukit(command, "-h")
 
 
@@ -102,7 +78,7 @@ def test_every_option_and_argument_is_described(command: str) -> None:
 
 def test_without_arguments_the_help_is_shown(ncukit: Cli) -> None:
     done = ncukit()
-    shown = done.out + done.err
+    shown = done.stdout + done.stderr
     assert all(f"\n  {command} " in shown for command in COMMANDS)
 
 
@@ -140,9 +116,9 @@ def test_the_version_is_printed(ncukit: Cli) -> None:
 )
 def test_exit_codes(arguments: str, code: int, ncukit: Cli) -> None:
     done = ncukit(*arguments.format(one=ONE).split())
-    assert done.code == code
-    assert bool(done.err) == bool(code)
-    assert bool(done.out) != bool(code)
+    assert done.returncode == code
+    assert bool(done.stderr) == bool(code)
+    assert bool(done.stdout) != bool(code)
 
 
 ERRORS = {"a tool fails": (ToolError("ncu", "do"), 3), "anything else": (NcukitError("what", "do"), 1)}
@@ -164,8 +140,8 @@ def test_exit_codes_of_errors_that_this_machine_does_not_make(
 def test_an_error_inside_ncukit_is_two_lines_as_well(ncukit: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ncukit.api.demo_reports", lambda: 1 / 0)
     done = ncukit("demo")
-    assert done.code == 1
-    assert done.err.splitlines() == [
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
         "error: internal error: ZeroDivisionError: division by zero",
         "hint: run again with --debug and report it",
     ]
@@ -186,9 +162,9 @@ def test_an_error_is_two_lines_on_stderr(
 ) -> None:
     file = bad(wrong)
     done = ncukit(command, file)
-    assert done.code == 4
-    assert done.out == ""
-    error, hint = done.err.splitlines()
+    assert done.returncode == 4
+    assert done.stdout == ""
+    error, hint = done.stderr.splitlines()
     assert error.startswith("error: ")
     assert str(file) in error
     assert hint.startswith("hint: ")
@@ -211,19 +187,19 @@ def test_in_json_mode_errors_are_json_with_a_stable_code(
     file = bad(wrong)
     done = ncukit(command, file, "--json")
     (document,) = done.documents
-    assert done.code == 4
+    assert done.returncode == 4
     assert document["file"] == str(file)
     error = document["error"]
     assert isinstance(error, dict)
     assert error["code"] == CODES[wrong]
     assert error["exit_code"] == 4
-    assert f"error: {error['message']}\nhint: {error['hint']}\n" == done.err
+    assert f"error: {error['message']}\nhint: {error['hint']}\n" == done.stderr
 
 
 def test_a_wrong_use_is_json_too(ncukit: Cli) -> None:
     done = ncukit("metrics", ONE, "--json", "--metric", "dram_byte")
     (document,) = done.documents
-    assert done.code == 2
+    assert done.returncode == 2
     assert document["error"] == {
         "code": "usage",
         "message": "there is no metric 'dram_byte'",
@@ -245,8 +221,8 @@ WRONG_USES = {
 def test_a_command_that_cannot_be_understood_is_two_lines_and_json(kind: str, ncukit: Cli) -> None:
     words, message, hint = WRONG_USES[kind]
     done = ncukit(*words)
-    assert (done.code, done.out) == (2, "")
-    first, second = done.err.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    first, second = done.stderr.splitlines()
     assert first.startswith("error: ")
     assert message in first
     assert second == f"hint: {hint} says what there is"
@@ -258,8 +234,8 @@ def test_a_command_that_cannot_be_understood_is_two_lines_and_json(kind: str, nc
 @pytest.mark.parametrize("words", [(), ("dataset",)])
 def test_a_command_alone_shows_its_help(words: tuple[str, ...], ncukit: Cli) -> None:
     done = ncukit(*words)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("Usage: ncukit")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: ncukit")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -283,7 +259,7 @@ def test_a_full_disk_behind_stdout_is_said(words: tuple[str, ...], without_code:
     "words", [("show", ONE), ("metrics", ONE, "--json"), ("show", "--help"), ("catalog",)]
 )
 def test_a_reader_that_goes_away_is_no_error_of_ncukit(
-    words: tuple[object, ...], ncukit: Cli, monkeypatch: pytest.MonkeyPatch
+    words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Gone(io.StringIO):
         """Stdout in front of `head -1`, when head has ended."""
@@ -293,10 +269,13 @@ def test_a_reader_that_goes_away_is_no_error_of_ncukit(
 
     dropped: list[bool] = []
     monkeypatch.setattr(cli.output, "drop_stdout", lambda: dropped.append(True))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["ncukit", *map(str, words)])
     monkeypatch.setattr(sys, "stdout", Gone())
-    monkeypatch.setattr(sys, "stderr", sys.stderr)  # typer replaces both
-    done = ncukit(*words)
-    assert (done.code, done.err) == (141, "")
+    monkeypatch.setattr(sys, "stderr", said := io.StringIO())
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert (end.value.code, said.getvalue()) == (141, "")
     assert dropped
 
 
@@ -322,7 +301,7 @@ def test_debug_adds_the_traceback(ncukit: Cli) -> None:
 
 def test_several_files_are_one_json_object_a_line(ncukit: Cli) -> None:
     done = ncukit("metrics", ONE, MANY, "--json")
-    assert done.code == 0
+    assert done.returncode == 0
     assert [document["file"] for document in done.documents] == [str(ONE), str(MANY)]
 
 
@@ -331,9 +310,9 @@ def test_a_bad_file_becomes_an_error_object_and_the_rest_go_on(
     command: str, ncukit: Cli, bad: Callable[[str], Path]
 ) -> None:
     done = ncukit(command, bad("empty"), ONE, bad("missing"), ONE, "--json")
-    assert done.code == 4
+    assert done.returncode == 4
     assert ["kernels" in document for document in done.documents] == [False, True, False, True]
-    assert len(done.err.splitlines()) == 4
+    assert len(done.stderr.splitlines()) == 4
 
 
 def test_a_file_that_breaks_in_the_middle_prints_its_error_alone(
@@ -352,7 +331,7 @@ def test_a_file_that_breaks_in_the_middle_prints_its_error_alone(
 
     monkeypatch.setattr(api.Report, "kernels", break_after_two)
     done = ncukit("metrics", MANY, ONE, "--json")
-    assert done.code == 4
+    assert done.returncode == 4
     assert [set(document) for document in done.documents] == [
         {"schema", "file", "error"},
         {"schema", "file", "kernels"},
@@ -363,18 +342,18 @@ def test_pages_of_several_reports_go_into_a_folder(
     ncukit: Cli, tmp_path: Path, bad: Callable[[str], Path]
 ) -> None:
     done = ncukit("report", ONE, bad("empty"), MANY, "-o", "pages")
-    assert done.code == 4
-    assert done.out == "pages/copy-dram.html\npages/several-launches.html\n"
-    assert all((tmp_path / page).stat().st_size > 100_000 for page in done.out.split())
+    assert done.returncode == 4
+    assert done.stdout == "pages/copy-dram.html\npages/several-launches.html\n"
+    assert all((tmp_path / page).stat().st_size > 100_000 for page in done.stdout.split())
 
 
 def test_csv_of_several_reports_has_one_header(ncukit: Cli) -> None:
     done = ncukit("metrics", "missing.ncu-rep", ONE, MANY, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(done.out)))
-    assert done.code == 4
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert done.returncode == 4
     assert len(rows) == (1 + 4) * len(load().metrics)
     assert {row["file"] for row in rows} == {str(ONE), str(MANY)}
-    assert done.out.count(done.out.splitlines()[0]) == 1
+    assert done.stdout.count(done.stdout.splitlines()[0]) == 1
 
 
 # What is chosen
@@ -402,20 +381,20 @@ def test_kernels_are_chosen_by_a_part_of_their_name_whatever_its_case(ncukit: Cl
 
 def test_a_launch_that_does_not_exist_names_those_that_do(ncukit: Cli) -> None:
     done = ncukit("metrics", MANY, "--launch", 9)
-    assert done.err == "error: there is no launch 9\nhint: the report holds launches 1 to 4\n"
+    assert done.stderr == "error: there is no launch 9\nhint: the report holds launches 1 to 4\n"
 
 
 def test_a_kernel_that_does_not_exist_names_those_that_do(ncukit: Cli) -> None:
     done = ncukit("metrics", ONE, "--kernel", "gemm")
     name = launches(ncukit("metrics", ONE, "--json"))[0][1]
-    assert str(name) in done.err
+    assert str(name) in done.stderr
 
 
 def test_only_the_chosen_metrics_are_printed(ncukit: Cli) -> None:
     done = ncukit("metrics", ONE, "--json", "-m", "kernel_duration", "-m", "dram_bytes")
     (kernel,) = done.documents[0]["kernels"]  # type: ignore[misc]
     assert list(kernel["metrics"]) == ["kernel_duration", "dram_bytes"]
-    table = ncukit("metrics", ONE, "-m", "dram_bytes").out
+    table = ncukit("metrics", ONE, "-m", "dram_bytes").stdout
     assert "dram_bytes" in table
     assert "kernel_duration" not in table
 
@@ -424,7 +403,7 @@ def test_native_metrics_on_demand(ncukit: Cli) -> None:
     done = ncukit("metrics", ONE, "--raw", "--json", "--metric", "gpu__time_duration.sum")
     (kernel,) = done.documents[0]["kernels"]  # type: ignore[misc]
     assert list(kernel["metrics"]) == ["gpu__time_duration.sum"]
-    assert "gpu__time_duration.sum" in ncukit("metrics", ONE, "--raw").out
+    assert "gpu__time_duration.sum" in ncukit("metrics", ONE, "--raw").stdout
     assert launches(ncukit("metrics", MANY, "--raw", "--json", "--launch", 2))[0][0] == 1
 
 
@@ -432,9 +411,9 @@ def test_native_metrics_on_demand(ncukit: Cli) -> None:
 def test_an_unknown_metric_names_the_nearest(id: str, near: str, ncukit: Cli) -> None:
     for command in (["metrics", ONE, "--metric", id], ["catalog", id]):
         done = ncukit(*command)
-        assert done.code == 2
-        assert f"there is no metric '{id}'" in done.err
-        assert near in done.err.splitlines()[1]
+        assert done.returncode == 2
+        assert f"there is no metric '{id}'" in done.stderr
+        assert near in done.stderr.splitlines()[1]
 
 
 # Where it comes from and where it goes
@@ -443,50 +422,50 @@ def test_an_unknown_metric_names_the_nearest(id: str, near: str, ncukit: Cli) ->
 def test_a_dash_reads_the_csv_of_ncu_from_a_pipe(ncukit: Cli) -> None:
     done = ncukit("metrics", "-", "--json", "-m", "sm_active_cycles", stdin=CSV)
     (kernel,) = done.documents[0]["kernels"]  # type: ignore[misc]
-    assert done.code == 0
+    assert done.returncode == 0
     assert kernel["name"] == "k"
     assert kernel["metrics"]["sm_active_cycles"]["value"] == 123.4
 
 
 def test_a_pipe_without_csv_is_an_input_that_cannot_be_used(ncukit: Cli) -> None:
     done = ncukit("metrics", "-", stdin="no table\n")
-    assert done.code == 4
-    assert "<stdin>" in done.err
+    assert done.returncode == 4
+    assert "<stdin>" in done.stderr
 
 
 def test_warnings_never_mix_with_results(ncukit: Cli, tmp_path: Path) -> None:
     path = tmp_path / "longer.ncu-rep"
     path.write_bytes(ONE.read_bytes() + b"garbage after the report" * 10)
     done = ncukit("metrics", path, "--json")
-    assert done.code == 0
+    assert done.returncode == 0
     assert len(done.documents) == 1
-    assert done.err.startswith("warning: ")
+    assert done.stderr.startswith("warning: ")
 
 
 def test_a_page_is_named_after_its_report(ncukit: Cli, tmp_path: Path) -> None:
-    assert ncukit("report", ONE).out == "copy-dram.html\n"
+    assert ncukit("report", ONE).stdout == "copy-dram.html\n"
     assert (tmp_path / "copy-dram.html").read_text(encoding="utf-8").startswith("<!")
 
 
 def test_a_page_goes_where_it_is_told(ncukit: Cli, tmp_path: Path) -> None:
-    assert ncukit("report", ONE, "-o", "deep/page.html").out == "deep/page.html\n"
-    assert ncukit("report", ONE, "-o", "folder/").out == "folder/copy-dram.html\n"
-    assert ncukit("report", ONE, "--output", tmp_path).out == f"{tmp_path}/copy-dram.html\n"
+    assert ncukit("report", ONE, "-o", "deep/page.html").stdout == "deep/page.html\n"
+    assert ncukit("report", ONE, "-o", "folder/").stdout == "folder/copy-dram.html\n"
+    assert ncukit("report", ONE, "--output", tmp_path).stdout == f"{tmp_path}/copy-dram.html\n"
 
 
 def test_nothing_is_overwritten_without_force(ncukit: Cli, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("mine")
     done = ncukit("report", ONE, "-o", page)
-    assert done.code == 2
-    assert "--force" in done.err
+    assert done.returncode == 2
+    assert "--force" in done.stderr
     assert page.read_text() == "mine"
-    assert ncukit("report", ONE, "-o", page, "--force").code == 0
+    assert ncukit("report", ONE, "-o", page, "--force").returncode == 0
     assert page.read_text(encoding="utf-8") != "mine"
 
 
 def test_the_library_beside_many_pages_is_written_once(ncukit: Cli, tmp_path: Path) -> None:
-    assert ncukit("report", ONE, MANY, "-o", "pages/", "--plotlyjs", "directory").code == 0
+    assert ncukit("report", ONE, MANY, "-o", "pages/", "--plotlyjs", "directory").returncode == 0
     (library,) = (tmp_path / "pages").glob("*.js")
     assert "plotly" in library.name
 
@@ -494,16 +473,16 @@ def test_the_library_beside_many_pages_is_written_once(ncukit: Cli, tmp_path: Pa
 def test_parquet_is_written_to_a_file(ncukit: Cli, tmp_path: Path) -> None:
     import pandas
 
-    assert ncukit("metrics", ONE, MANY, "--format", "parquet", "-o", "all.parquet").out == "all.parquet\n"
+    assert ncukit("metrics", ONE, MANY, "--format", "parquet", "-o", "all.parquet").stdout == "all.parquet\n"
     frame = pandas.read_parquet(tmp_path / "all.parquet")
     assert set(frame["file"]) == {str(ONE), str(MANY)}
 
 
 def test_the_demo_shows_one_sample_and_writes_a_page_of_each(ncukit: Cli, tmp_path: Path) -> None:
     done = ncukit("demo")
-    assert done.code == 0
-    assert "shared" in done.out
-    assert "synthetic" in done.err
+    assert done.returncode == 0
+    assert "shared" in done.stdout
+    assert "synthetic" in done.stderr
     pages = {path.stem for path in (tmp_path / "reports" / "demo").glob("*.html")}
     assert pages == set(SAMPLES)
 
@@ -593,8 +572,8 @@ def test_printed_commands_name_files_by_where_they_lie(ncukit: Cli, tmp_path: Pa
     }
     to_be_made = {"after.ncu-rep", "run.nsys-rep", "after.nsys-rep"}
     for what, done in said.items():
-        assert done.code == 0, done.err
-        commands = re.findall(r"^ *(?:run +)?(ncukit .*)", done.out.replace("\\\n", " "), re.MULTILINE)
+        assert done.returncode == 0, done.stderr
+        commands = re.findall(r"^ *(?:run +)?(ncukit .*)", done.stdout.replace("\\\n", " "), re.MULTILINE)
         named = [
             word
             for command in commands
@@ -611,8 +590,8 @@ def test_a_folder_in_place_of_a_report_names_the_reports_in_it(ncukit: Cli, tmp_
     (tmp_path / "my runs").mkdir()
     (tmp_path / "my runs" / "gemm.ncu-rep").touch()
     done = ncukit("show", "my runs")
-    assert done.code == 4
-    assert "hint: Name a report in it: 'my runs/gemm.ncu-rep'" in done.err
+    assert done.returncode == 4
+    assert "hint: Name a report in it: 'my runs/gemm.ncu-rep'" in done.stderr
 
 
 TORCH = b'{\n  "schemaVersion": 1,\n  "deviceProperties": [],\n  "traceEvents": []\n}'
@@ -649,8 +628,8 @@ def test_a_file_for_another_command_is_sent_there(
     name = words.split("/")[1]
     (tmp_path / "x" / name).write_bytes(contents[name])
     done = ncukit(*words.split())
-    assert (done.code, done.out) == (4, "")
-    error, advice = done.err.splitlines()
+    assert (done.returncode, done.stdout) == (4, "")
+    error, advice = done.stderr.splitlines()
     assert said in error
     assert hint in advice
 
@@ -660,8 +639,8 @@ def test_a_file_for_another_command_is_sent_there(
 )
 def test_an_address_is_no_file(command: str, ncukit: Cli) -> None:
     done = ncukit(*command.split(), "https://a.example/x.ncu-rep")
-    assert done.code == 4
-    assert done.err.splitlines() == [
+    assert done.returncode == 4
+    assert done.stderr.splitlines() == [
         "error: https://a.example/x.ncu-rep is an address, not a file",
         "hint: Download it first, and give the file.",
     ]
@@ -669,7 +648,7 @@ def test_an_address_is_no_file(command: str, ncukit: Cli) -> None:
 
 def test_an_address_of_a_local_file_is_a_path(ncukit: Cli) -> None:
     done = ncukit("show", "file:///tmp/nowhere/x.ncu-rep")
-    assert done.err.splitlines() == [
+    assert done.stderr.splitlines() == [
         "error: file:///tmp/nowhere/x.ncu-rep is an address, not a file",
         "hint: Give its path: /tmp/nowhere/x.ncu-rep",
     ]
@@ -677,6 +656,6 @@ def test_an_address_of_a_local_file_is_a_path(ncukit: Cli) -> None:
 
 def test_several_reports_do_not_become_one_page(ncukit: Cli, tmp_path: Path) -> None:
     done = ncukit("report", ONE, MANY, "-o", "one.html")
-    assert done.code == 2
-    assert done.err.startswith("error: 2 reports make 2 pages, and one.html is one\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: 2 reports make 2 pages, and one.html is one\n")
     assert not (tmp_path / "one.html").exists()

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shlex
-import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ncukit import cli, demo_reports
+from ncukit import demo_reports
 from ncukit.cli.compare import FORMATS, SUFFIXES
 from ncukit.compare.gates import parse
 from ncukit.compare.settings import load_settings
+from tests import command as commands
+from tests.command import Done
 from tests.conftest import CHECKOUT, follows_its_schema
 from tests.ncurep import Launch, write_report
 
@@ -26,73 +25,54 @@ SAMPLES = {path.stem: path for path in demo_reports()}
 BASE, OTHER = SAMPLES["several-launches"], SAMPLES["copy-dram"]
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
 Cli = Callable[..., Done]
 
 
 @pytest.fixture
-def ncukit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
+def ncukit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Run the command line in this process, in an empty repository."""
     (tmp_path / ".git").mkdir()
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["ncukit", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        assert isinstance(code, int)
-        return Done(code, *capsys.readouterr())
-
-    return run
+    return commands.ncukit
 
 
 def test_the_terminal_is_the_default(ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER)
-    assert (done.code, done.err) == (0, "")
-    assert "No change shown" in done.out
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No change shown" in done.stdout
 
 
 @pytest.mark.parametrize("format", [f for f in FORMATS if f != "html"])
 def test_every_format_can_be_printed(format: str, ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER, "--format", format, "--fail-on", "dram_bytes > +5%")
-    assert (done.code, done.err) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     if format == "json":
-        assert json.loads(done.out)["schema"] == "ncukit.comparison/1"
+        assert json.loads(done.stdout)["schema"] == "ncukit.comparison/1"
     if format == "junit":
-        assert ET.fromstring(done.out).tag == "testsuites"
+        assert ET.fromstring(done.stdout).tag == "testsuites"
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_format_can_be_written_by_its_ending(suffix: str, ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER, "-o", f"out{suffix}")
-    assert (done.code, done.out, done.err) == (0, f"out{suffix}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"out{suffix}\n", "")
     assert Path(f"out{suffix}").stat().st_size > 100
 
 
 def test_several_files_at_once_and_one_more_on_stdout(ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER, "-o", "a.html", "-o", "a.md", "-o", "a.xml", "--json")
-    assert json.loads(done.out)["failed"] is False
-    assert done.err == "a.html\na.md\na.xml\n"
+    assert json.loads(done.stdout)["failed"] is False
+    assert done.stderr == "a.html\na.md\na.xml\n"
     assert {path.name for path in Path().glob("a.*")} == {"a.html", "a.md", "a.xml"}
 
 
 def test_a_page_has_a_default_name(ncukit: Cli) -> None:
-    assert ncukit("compare", OTHER, OTHER, "--format", "html").out == "compare.html\n"
+    assert ncukit("compare", OTHER, OTHER, "--format", "html").stdout == "compare.html\n"
 
 
 def test_a_format_names_what_an_ending_does_not(ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER, "--format", "markdown", "-o", "summary")
-    assert (done.code, done.out) == (0, "summary\n")
+    assert (done.returncode, done.stdout) == (0, "summary\n")
     assert Path("summary").read_text(encoding="utf-8").startswith("### ncukit")
 
 
@@ -114,23 +94,23 @@ def test_what_makes_no_sense_is_said_in_two_lines(
     arguments: str, code: int, message: str, ncukit: Cli
 ) -> None:
     done = ncukit("compare", *arguments.format(one=OTHER).split())
-    assert done.code == code
-    lines = done.err.splitlines()
+    assert done.returncode == code
+    lines = done.stderr.splitlines()
     assert message in lines[0]
     assert [line.split(":")[0] for line in lines] == ["error", "hint"]
-    assert done.out == ""
+    assert done.stdout == ""
 
 
 def test_the_nearest_metrics_are_named(ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER, "--fail-on", "dram_byte > +5%")
-    assert "nearest: dram_bytes" in done.err
+    assert "nearest: dram_bytes" in done.stderr
 
 
 def test_an_existing_file_is_kept_and_nothing_is_read(ncukit: Cli) -> None:
     Path("a.html").touch()
     done = ncukit("compare", OTHER, OTHER, "-o", "a.html")
-    assert (done.code, Path("a.html").stat().st_size) == (2, 0)
-    assert ncukit("compare", OTHER, OTHER, "-o", "a.html", "--force").code == 0
+    assert (done.returncode, Path("a.html").stat().st_size) == (2, 0)
+    assert ncukit("compare", OTHER, OTHER, "-o", "a.html", "--force").returncode == 0
 
 
 # Gates
@@ -138,17 +118,17 @@ def test_an_existing_file_is_kept_and_nothing_is_read(ncukit: Cli) -> None:
 
 def test_a_gate_that_holds_ends_with_ten(ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER, "--fail-on", "registers_per_thread > 1")
-    assert done.code == 10
-    assert done.err.startswith("error: a gate failed: registers_per_thread > 1: ")
-    assert "tripped" in done.out
+    assert done.returncode == 10
+    assert done.stderr.startswith("error: a gate failed: registers_per_thread > 1: ")
+    assert "tripped" in done.stdout
 
 
 def test_a_gate_on_what_is_unknown_trips_unless_it_is_allowed(ncukit: Cli) -> None:
     arguments = ("compare", OTHER, OTHER, "--fail-on", "c2c_receive_bytes > +5%")
     done = ncukit(*arguments)
-    assert done.code == 10
-    assert "cannot be decided: both: " in done.err
-    assert ncukit(*arguments, "--allow-unknown").code == 0
+    assert done.returncode == 10
+    assert "cannot be decided: both: " in done.stderr
+    assert ncukit(*arguments, "--allow-unknown").returncode == 0
 
 
 def test_a_comparison_of_nothing_is_no_success(ncukit: Cli, tmp_path: Path) -> None:
@@ -160,54 +140,54 @@ def test_a_comparison_of_nothing_is_no_success(ncukit: Cli, tmp_path: Path) -> N
         )
         sides.append(file)
     done = ncukit("compare", *sides, "-o", "a.html")
-    assert (done.code, Path("a.html").exists()) == (1, True)
-    assert done.err.startswith("error: nothing was compared of copy.ncu-rep against add.ncu-rep: ")
-    assert ncukit("compare", sides[0], sides[0], sides[1]).code == 1
-    assert json.loads(ncukit("compare", *sides, "--json").out)["failed"] is False
-    assert ncukit("compare", *sides, "--match", "order").code == 0
+    assert (done.returncode, Path("a.html").exists()) == (1, True)
+    assert done.stderr.startswith("error: nothing was compared of copy.ncu-rep against add.ncu-rep: ")
+    assert ncukit("compare", sides[0], sides[0], sides[1]).returncode == 1
+    assert json.loads(ncukit("compare", *sides, "--json").stdout)["failed"] is False
+    assert ncukit("compare", *sides, "--match", "order").returncode == 0
     gate = ("--fail-on", "kernel_duration > +5%")
-    assert ncukit("compare", *sides, *gate).code == 10
-    assert ncukit("compare", *sides, *gate, "--allow-unknown").code == 0
+    assert ncukit("compare", *sides, *gate).returncode == 10
+    assert ncukit("compare", *sides, *gate, "--allow-unknown").returncode == 0
 
 
 def test_a_failed_gate_still_writes_everything(ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, OTHER, "--fail-on", "sm_count > 1", "-o", "a.html", "-o", "a.xml")
-    assert done.code == 10
+    assert done.returncode == 10
     assert (Path("a.html").exists(), Path("a.xml").exists()) == (True, True)
 
 
 def test_gates_of_the_project_count_as_well(ncukit: Cli) -> None:
     Path("ncukit.toml").write_text("[compare]\nfail_on = ['sm_count > 1']\n", encoding="utf-8")
-    assert ncukit("compare", OTHER, OTHER).code == 10
+    assert ncukit("compare", OTHER, OTHER).returncode == 10
     Path("other.toml").write_text("[compare]\n", encoding="utf-8")
-    assert ncukit("compare", OTHER, OTHER, "--config", "other.toml").code == 0
+    assert ncukit("compare", OTHER, OTHER, "--config", "other.toml").returncode == 0
 
 
 def test_the_command_line_overrides_what_the_project_allows(ncukit: Cli) -> None:
     text = "[compare]\nallow_unknown = true\nfail_on = ['c2c_receive_bytes > +1%']\n"
     Path("ncukit.toml").write_text(text, encoding="utf-8")
-    assert ncukit("compare", OTHER, OTHER).code == 0
-    assert ncukit("compare", OTHER, OTHER, "--no-allow-unknown").code == 10
+    assert ncukit("compare", OTHER, OTHER).returncode == 0
+    assert ncukit("compare", OTHER, OTHER, "--no-allow-unknown").returncode == 10
 
 
 def test_in_json_mode_an_error_is_json(ncukit: Cli) -> None:
     done = ncukit("compare", OTHER, "missing.ncu-rep", "--json")
-    assert json.loads(done.out)["error"]["code"] == "report-not-found"
+    assert json.loads(done.stdout)["error"]["code"] == "report-not-found"
 
 
 def test_several_others_each_have_their_pairs(ncukit: Cli) -> None:
     done = ncukit("compare", BASE, OTHER, BASE, "--match", "1=1", "--json")
-    data = json.loads(done.out)
+    data = json.loads(done.stdout)
     assert [other["side"]["label"] for other in data["others"]] == [OTHER.name, BASE.name]
     assert [len(other["pairs"]) for other in data["others"]] == [1, 4]
 
 
 def test_two_launches_of_one_report_are_compared_alone(ncukit: Cli) -> None:
     """The others would be compared with themselves, and the sum over all pairs mean nothing."""
-    (against,) = json.loads(ncukit("compare", BASE, BASE, "--match", "1=4", "--json").out)["others"]
+    (against,) = json.loads(ncukit("compare", BASE, BASE, "--match", "1=4", "--json").stdout)["others"]
     assert [pair["matched"] for pair in against["pairs"]] == ["--match 1=4"]
     assert (against["totals"], against["unmatched"]) == ([], {"base": [], "other": []})
-    (whole,) = json.loads(ncukit("compare", BASE, BASE, "--json").out)["others"]
+    (whole,) = json.loads(ncukit("compare", BASE, BASE, "--json").stdout)["others"]
     assert len(whole["pairs"]) == 4
 
 
@@ -218,7 +198,7 @@ def test_two_repeats_of_one_report_can_be_compared_with_each_other(ncukit: Cli, 
         for time in times
     ]
     report = write_report(tmp_path / "gemm.ncu-rep", launches)
-    (against,) = json.loads(ncukit("compare", report, report, "--match", "1=2", "--json").out)["others"]
+    (against,) = json.loads(ncukit("compare", report, report, "--match", "1=2", "--json").stdout)["others"]
     (pair,) = against["pairs"]
     assert (pair["base"]["launches"], pair["other"]["launches"]) == ([1], [2])
     assert pair["rows"]["kernel_duration"]["change"] == pytest.approx(50)
@@ -230,16 +210,16 @@ def test_two_repeats_of_one_report_can_be_compared_with_each_other(ncukit: Cli, 
 def test_a_baseline_is_set_listed_shown_and_compared(ncukit: Cli) -> None:
     done = ncukit("baseline", "set", "main", BASE)
     path = Path(".ncukit/baselines/main.json").resolve()
-    assert (done.code, done.out) == (0, f"{path}\n")
+    assert (done.returncode, done.stdout) == (0, f"{path}\n")
     listed = ncukit("baseline", "list")
-    assert listed.out.startswith(f"main  4 kernels  {BASE.name} (sha256 ")
-    assert follows_its_schema(ncukit("baseline", "list", "--json").out)["baselines"][0]["name"] == "main"
+    assert listed.stdout.startswith(f"main  4 kernels  {BASE.name} (sha256 ")
+    assert follows_its_schema(ncukit("baseline", "list", "--json").stdout)["baselines"][0]["name"] == "main"
     shown = ncukit("baseline", "show", "main")
-    assert "dram_bytes" in shown.out
-    assert json.loads(ncukit("baseline", "show", "main", "--json").out)["schema"] == "ncukit.baseline/1"
+    assert "dram_bytes" in shown.stdout
+    assert json.loads(ncukit("baseline", "show", "main", "--json").stdout)["schema"] == "ncukit.baseline/1"
     compared = ncukit("compare", "main", BASE, "--fail-on", "kernel_duration > 1.0x")
-    assert (compared.code, compared.err) == (0, "")
-    assert "baseline:main" in compared.out
+    assert (compared.returncode, compared.stderr) == (0, "")
+    assert "baseline:main" in compared.stdout
 
 
 def test_repeats_of_a_baseline_pair_with_those_of_a_report_also_in_order(ncukit: Cli, tmp_path: Path) -> None:
@@ -252,8 +232,8 @@ def test_repeats_of_a_baseline_pair_with_those_of_a_report_also_in_order(ncukit:
     ncukit("baseline", "set", "main", report)
     arguments = ("compare", "main", report, "--match", "order", "--fail-on", "dram_bytes > +5%")
     done = ncukit(*arguments, "--json")
-    (against,) = json.loads(done.out)["others"]
-    assert done.code == 0
+    (against,) = json.loads(done.stdout)["others"]
+    assert done.returncode == 0
     assert [pair["base"]["launches"] for pair in against["pairs"]] == [[1, 2], [3]]
     assert [pair["other"]["launches"] for pair in against["pairs"]] == [[1, 2], [3]]
     assert against["unmatched"] == {"base": [], "other": []}
@@ -265,8 +245,8 @@ def test_a_baseline_is_found_from_a_folder_inside_the_repository(
     ncukit("baseline", "set", "main", OTHER)
     Path("src").mkdir()
     monkeypatch.chdir("src")
-    assert ncukit("compare", "main", OTHER).code == 0
-    assert ncukit("compare", "baseline:main", OTHER).code == 0
+    assert ncukit("compare", "main", OTHER).returncode == 0
+    assert ncukit("compare", "baseline:main", OTHER).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -283,14 +263,14 @@ def test_a_baseline_is_found_from_a_folder_inside_the_repository(
 )
 def test_what_a_baseline_is_not(arguments: str, code: int, message: str, ncukit: Cli) -> None:
     done = ncukit(*arguments.format(one=OTHER).split())
-    assert done.code == code
-    assert message in done.err
+    assert done.returncode == code
+    assert message in done.stderr
 
 
 def test_no_baseline_is_said_on_stderr(ncukit: Cli) -> None:
     done = ncukit("baseline", "list")
-    assert (done.code, done.out) == (0, "")
-    assert "no baseline in" in done.err
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no baseline in" in done.stderr
 
 
 def test_a_baseline_of_one_kernel_holds_no_other(ncukit: Cli) -> None:
@@ -310,7 +290,7 @@ def test_the_workflow_in_the_documents_runs(ncukit: Cli) -> None:
     ncukit("baseline", "set", "main", OTHER)
     Path("new.ncu-rep").write_bytes(OTHER.read_bytes())
     done = ncukit(*shlex.split(command)[1:])
-    assert (done.code, done.out) == (0, "::notice title=ncukit compare::0 gates of 2 failed\n")
+    assert (done.returncode, done.stdout) == (0, "::notice title=ncukit compare::0 gates of 2 failed\n")
     for name in ("compare.html", "compare.md", "gates.xml"):
         assert Path(name).exists()
         assert any(name in str(step) for step in steps)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
-import io
 import json
 import os
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from ncukit import api, cli
+from ncukit import api
 from ncukit.collect.operators import Recorded, record
 from ncukit.collect.options import ProfileOptions
 from ncukit.collect.target import resolve
@@ -28,6 +25,8 @@ from ncukit.render.ops.json import ops_data
 from ncukit.schemas import text as schema_text
 from ncukit.tools import pyspy
 from ncukit.tools.run import Completed
+from tests import command as commands
+from tests.command import Done
 from tests.conftest import no_shared, shared_folder
 from tests.test_ranks import LOG, rank
 from tests.torch_builder import FLAVOURS, TorchBuilder, training
@@ -40,33 +39,14 @@ if not TRACES:
     real = pytest.mark.parametrize("path", [pytest.param(None, marks=pytest.mark.skip(reason=no_shared()))])
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
 Cli = Callable[..., Done]
 
 
 @pytest.fixture
-def ncukit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
+def ncukit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Run the command line in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["ncukit", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        assert isinstance(code, int)
-        return Done(code, *capsys.readouterr())
-
-    return run
+    return commands.ncukit
 
 
 def valid(text: str, name: str) -> Any:
@@ -83,15 +63,15 @@ def valid(text: str, name: str) -> Any:
 @real
 def test_every_real_trace_gives_a_table_json_and_a_page(path: Path, ncukit: Cli, tmp_path: Path) -> None:
     done = ncukit("ops", path)
-    assert done.code == 0, done.err
-    lines = done.out.splitlines()
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80 or any("ncukit profile" in line for line in lines)
-    assert "OPERATORS" in done.out
-    data = valid(ncukit("ops", path, "--json").out, "ncukit.ops/1")
+    assert "OPERATORS" in done.stdout
+    data = valid(ncukit("ops", path, "--json").stdout, "ncukit.ops/1")
     totals = data["totals"]
     own = sum(round(o["device_self"] * 1e9) for o in data["operators"])
     assert own + round(totals["outside_operators"] * 1e9) == round(totals["device"] * 1e9)
-    assert ncukit("ops", path, "-o", "page.html").code == 0
+    assert ncukit("ops", path, "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert data["operators"][0]["name"].split("::")[-1] in page
     assert "http://" not in page.replace("http://www.w3.org", "")
@@ -100,7 +80,7 @@ def test_every_real_trace_gives_a_table_json_and_a_page(path: Path, ncukit: Cli,
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_every_version_of_torch_gives_the_same_table(flavour: str, ncukit: Cli, tmp_path: Path) -> None:
     path = training(flavour).write(tmp_path / "t.json.gz")
-    data = valid(ncukit("ops", path, "--json").out, "ncukit.ops/1")
+    data = valid(ncukit("ops", path, "--json").stdout, "ncukit.ops/1")
     assert [(o["name"], round(o["device_total"] * 1e6), o["calls"]) for o in data["operators"][:3]] == [
         ("aten::addmm", 165, 3),
         ("aten::linear", 165, 3),
@@ -112,13 +92,13 @@ def test_every_version_of_torch_gives_the_same_table(flavour: str, ncukit: Cli, 
 
 def test_top_and_sort_choose_what_is_shown(ncukit: Cli, tmp_path: Path) -> None:
     path = training().write(tmp_path / "t.json")
-    data = valid(ncukit("ops", path, "--json", "--top", "2", "--sort", "cpu").out, "ncukit.ops/1")
+    data = valid(ncukit("ops", path, "--json", "--top", "2", "--sort", "cpu").stdout, "ncukit.ops/1")
     node = "autograd::engine::evaluate_function: AddmmBackward0"
     assert [o["name"] for o in data["operators"]] == ["aten::item", node]
     assert data["operators_left_out"] == 5
-    shown = ncukit("ops", path, "--top", "1").out
+    shown = ncukit("ops", path, "--top", "1").stdout
     assert "6 more: --top N" in shown
-    assert "more: --top" not in ncukit("ops", path, "--top", "0").out
+    assert "more: --top" not in ncukit("ops", path, "--top", "0").stdout
 
 
 def test_what_cannot_be_asked_for_is_refused(ncukit: Cli, tmp_path: Path) -> None:
@@ -136,9 +116,9 @@ def test_what_cannot_be_asked_for_is_refused(ncukit: Cli, tmp_path: Path) -> Non
         (("ops", tmp_path, "--top", "3"), "a folder of ranks: it has no table of operators"),
     ):
         done = ncukit(*arguments)
-        assert done.code == 2, arguments
-        assert message in done.err
-        assert "hint:" in done.err
+        assert done.returncode == 2, arguments
+        assert message in done.stderr
+        assert "hint:" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -149,17 +129,17 @@ def test_a_file_that_is_no_trace_ends_with_4_and_a_reason(
 ) -> None:
     (path := tmp_path / "t.json").write_bytes(content)
     done = ncukit("ops", path, "--json")
-    assert done.code == 4
-    assert json.loads(done.out)["error"]["exit_code"] == 4
-    assert done.err.startswith("error: ")
-    assert ncukit("ops", tmp_path / "none.json").code == 4
+    assert done.returncode == 4
+    assert json.loads(done.stdout)["error"]["exit_code"] == 4
+    assert done.stderr.startswith("error: ")
+    assert ncukit("ops", tmp_path / "none.json").returncode == 4
 
 
 def test_nothing_is_overwritten_without_force(ncukit: Cli, tmp_path: Path) -> None:
     path = training().write(tmp_path / "t.json")
-    assert ncukit("ops", path, "-o", "p.html").code == 0
-    assert "exists already" in ncukit("ops", path, "-o", "p.html").err
-    assert ncukit("ops", path, "-o", "p.html", "--force").code == 0
+    assert ncukit("ops", path, "-o", "p.html").returncode == 0
+    assert "exists already" in ncukit("ops", path, "-o", "p.html").stderr
+    assert ncukit("ops", path, "-o", "p.html", "--force").returncode == 0
 
 
 def test_names_from_a_trace_are_data(ncukit: Cli, tmp_path: Path) -> None:
@@ -168,8 +148,8 @@ def test_names_from_a_trace_are_data(ncukit: Cli, tmp_path: Path) -> None:
     op = b.op(hostile, 3000, 10, shapes=[[1]], types=[hostile])
     b.launch(hostile, 3001, 3005, 900, op=op)
     path = b.write(tmp_path / "t.json")
-    assert "\x1b" not in ncukit("ops", path).out
-    assert ncukit("ops", path, "-o", "p.html").code == 0
+    assert "\x1b" not in ncukit("ops", path).stdout
+    assert ncukit("ops", path, "-o", "p.html").returncode == 0
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "</script><b>" not in page
     assert "\x1b" not in page
@@ -179,16 +159,16 @@ def test_a_terminal_that_knows_only_ascii_gets_ascii(
     ncukit: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ncukit.cli.ops.encoding", lambda: "ascii")
-    assert ncukit("ops", training().write(tmp_path / "t.json")).out.isascii()
+    assert ncukit("ops", training().write(tmp_path / "t.json")).stdout.isascii()
 
 
 def test_stacks_in_a_trace_show_the_host(ncukit: Cli, tmp_path: Path) -> None:
     b = training()
     b.frame("model.py(1): run", 0, 2900)
-    data = valid(ncukit("ops", b.write(tmp_path / "t.json"), "--host", "--json").out, "ncukit.ops/1")
+    data = valid(ncukit("ops", b.write(tmp_path / "t.json"), "--host", "--json").stdout, "ncukit.ops/1")
     assert data["host"]["source"] == "torch"
     assert data["host"]["frames"][0]["name"] == "model.py(1): run"
-    shown = ncukit("ops", tmp_path / "t.json", "--host").out
+    shown = ncukit("ops", tmp_path / "t.json", "--host").stdout
     assert "HOST  From torch" in shown
 
 
@@ -199,13 +179,13 @@ def test_stacks_in_a_trace_show_the_host(ncukit: Cli, tmp_path: Path) -> None:
 def test_the_timeline_takes_torch_traces_too(path: Path, ncukit: Cli, tmp_path: Path) -> None:
     done = ncukit("timeline", path, "--json")
     if path.name.startswith("trace-02"):
-        assert done.code == 4
-        assert "no GPU kernel ran" in done.err
-        assert "ncukit ops" in done.err
+        assert done.returncode == 4
+        assert "no GPU kernel ran" in done.stderr
+        assert "ncukit ops" in done.stderr
         return
-    data = valid(done.out, "ncukit.timeline/1")
+    data = valid(done.stdout, "ncukit.timeline/1")
     assert data["source"]["format"] == "torch"
-    assert ncukit("timeline", path, "-o", "t.html").code == 0
+    assert ncukit("timeline", path, "-o", "t.html").returncode == 0
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
     assert "under torch’s profiler" in page or "under torch&#39;s profiler" in page
 
@@ -216,10 +196,10 @@ def test_what_a_trace_does_not_say_of_a_launch_is_unknown_and_no_number(
 ) -> None:
     """Torch's profiler sums static and dynamic shared memory, and ROCm's says no shape."""
     path = training(flavour).write(tmp_path / "t.json")
-    shown = ncukit("timeline", path).out
+    shown = ncukit("timeline", path).stdout
     assert "×-1" not in shown
     assert "B shared memory" not in shown
-    launch = valid(ncukit("timeline", path, "--json").out, "ncukit.timeline/1")["launch"]
+    launch = valid(ncukit("timeline", path, "--json").stdout, "ncukit.timeline/1")["launch"]
     if flavour == "rocm":
         assert (launch, "rocprofv3" in shown) == (None, True)
     else:
@@ -230,7 +210,7 @@ def test_an_annotation_of_torch_is_a_range_of_the_timeline(ncukit: Cli, tmp_path
     b = training()
     b.annotation("ProfilerStep#2", 1000, 900)
     path = b.write(tmp_path / "t.json")
-    data = valid(ncukit("timeline", path, "--range", "ProfilerStep#2", "--json").out, "ncukit.timeline/1")
+    data = valid(ncukit("timeline", path, "--range", "ProfilerStep#2", "--json").stdout, "ncukit.timeline/1")
     assert sum(k["n"] for k in data["kernels"]) == 3
 
 
@@ -243,15 +223,15 @@ def test_a_folder_of_traces_says_who_is_late(ncukit: Cli, tmp_path: Path) -> Non
     for i, b in enumerate([rank(0, latest=500), rank(1, compute=400, latest=500, offset=777)]):
         b.write(folder / f"r{i}.json.gz")
     (tmp_path / "nccl.txt").write_text(LOG)
-    shown = ncukit("ops", folder, "--nccl-log", "nccl.txt").out
+    shown = ncukit("ops", folder, "--nccl-log", "nccl.txt").stdout
     assert "LATE  Rank 1 came last to 5 of 5 collectives" in shown
     assert "it computed longer" in " ".join(shown.split())
     assert "NCCL_P2P_DISABLE = 1 (log): GPUs of one machine" in shown
     assert max(map(len, shown.splitlines())) <= 80
-    data = valid(ncukit("ops", folder, "--json").out, "ncukit.ranks/1")
+    data = valid(ncukit("ops", folder, "--json").stdout, "ncukit.ranks/1")
     assert (data["late"][0]["rank"], data["late"][0]["why"]) == (1, "compute")
     assert data["ranks"][1]["clock"]["offset"] == pytest.approx(-777e-6)
-    assert ncukit("ops", folder, "-o", "ranks.html").code == 0
+    assert ncukit("ops", folder, "-o", "ranks.html").returncode == 0
     assert "it computed longer" in (tmp_path / "ranks.html").read_text(encoding="utf-8")
     assert isinstance(api.ranks(folder).late, tuple)
 
@@ -261,15 +241,15 @@ def test_ranks_without_collectives_say_so_in_every_form(ncukit: Cli, tmp_path: P
         (b := TorchBuilder(rank=i)).op("x", 0, 10)
         b.launch("k()", 1, 2, 3)
         b.write(tmp_path / f"r{i}.json")
-    assert "nothing can be said about who was late" in " ".join(ncukit("ops", tmp_path).out.split())
-    assert valid(ncukit("ops", tmp_path, "--json").out, "ncukit.ranks/1")["missing"]
+    assert "nothing can be said about who was late" in " ".join(ncukit("ops", tmp_path).stdout.split())
+    assert valid(ncukit("ops", tmp_path, "--json").stdout, "ncukit.ranks/1")["missing"]
 
 
 def test_one_rank_alone_does_not_say_for_whom_it_waited(ncukit: Cli, tmp_path: Path) -> None:
     rank(0, latest=500).write(tmp_path / "r0.json")
-    data = valid(ncukit("ops", tmp_path, "--json").out, "ncukit.ranks/1")
+    data = valid(ncukit("ops", tmp_path, "--json").stdout, "ncukit.ranks/1")
     assert (data["ranks"][0]["waiting"], data["kinds"][0]["waited"]) == (None, None)
-    assert ncukit("ops", tmp_path, "-o", "ranks.html").code == 0
+    assert ncukit("ops", tmp_path, "-o", "ranks.html").returncode == 0
 
 
 # ---- a script ----------------------------------------------------------------------------------------
@@ -357,9 +337,9 @@ def test_py_spy_samples_the_region(model: Path) -> None:
 def test_a_script_that_fails_ends_with_3_and_its_own_words(ncukit: Cli, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text('def step():\n    raise ValueError("no such layer")\n')
     done = ncukit("ops", "broken.py", "--kernel", "step", "-q")
-    assert done.code == 3
-    assert "ValueError: no such layer" in done.err
-    assert "hint: run the script alone first" in done.err
+    assert done.returncode == 3
+    assert "ValueError: no such layer" in done.stderr
+    assert "hint: run the script alone first" in done.stderr
 
 
 def test_a_script_needs_a_workload_and_no_sweep(tmp_path: Path) -> None:
@@ -406,8 +386,8 @@ def test_the_trace_is_kept_beside_the_page_and_the_command_is_whole(
 ) -> None:
     words = ("ops", model, "-k", "step", "-p", "batch=9", "-o", "out/page.html", "--host", "-q")
     done = ncukit(*words, "--json", "--", "--lr", "1e-3")
-    assert done.code == 0, done.err
-    data = valid(done.out, "ncukit.ops/1")
+    assert done.returncode == 0, done.stderr
+    data = valid(done.stdout, "ncukit.ops/1")
     assert data["trace"] == "out/page.json.gz"
     assert (tmp_path / "out" / "page.json.gz").is_file()
     assert (tmp_path / "out" / "page.html").is_file()
@@ -421,7 +401,7 @@ def test_the_trace_is_kept_beside_the_page_and_the_command_is_whole(
     assert on_a_gpu[0]["host"] is True
     assert on_a_gpu[0]["target"].params == {"batch": "9"}
     again = ncukit(*words)
-    assert (again.code, "exists already" in again.err) == (2, True)
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
 
 
 def test_without_a_page_the_trace_goes_to_reports(
@@ -433,7 +413,7 @@ def test_without_a_page_the_trace_goes_to_reports(
 ) -> None:
     monkeypatch.setenv("RANK", "3")
     for _ in range(2):
-        shown = ncukit("ops", model, "-k", "step", "-q").out
+        shown = ncukit("ops", model, "-k", "step", "-q").stdout
     kept = sorted((tmp_path / "reports").iterdir())
     assert len(kept) == 2
     assert kept[1].name in shown or kept[0].name in shown

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from ncukit import cli, demo_reports
+from ncukit import demo_reports
 from ncukit.catalog.skus import find_sku
 from ncukit.cli.model_options import SHARED
 from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make, parameters
 from ncukit.schemas import text as schema_text
+from tests.command import Done, ncukit
 from tests.conftest import reports
 
 SAMPLES = {path.stem: path for path in demo_reports()}
@@ -27,36 +25,14 @@ SMALL = "gemm --m 64 --n 32 --k 128 --dtype fp16 --peak 200e12 --bandwidth 3e12"
 POINT = "point --flops 2e12 --bytes 1e12 --seconds 0.020 --bandwidth 3e12 --peak 200e12"
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        return json.loads(self.out, parse_constant=pytest.fail)  # type: ignore[no-any-return]
-
-
 Cli = Callable[..., Done]
 
 
 @pytest.fixture
-def roofline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
+def roofline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Run ``ncukit roofline`` in this process, in an empty folder; words of one string are split."""
     monkeypatch.chdir(tmp_path)
-
-    def run(words: str, *more: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["ncukit", "roofline", *words.split(), *map(str, more)])
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        assert isinstance(code, int)
-        return Done(code, *capsys.readouterr())
-
-    return run
+    return lambda words, *more: ncukit("roofline", *words.split(), *more)
 
 
 def options(name: str) -> list[str]:
@@ -102,22 +78,22 @@ def test_every_model_is_a_command_whose_json_fits_its_schema(name: str, roofline
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_explains_itself_its_parameters_and_an_example(name: str, roofline: Cli) -> None:
     done = roofline(name, "--help")
-    assert (done.code, done.err) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     for parameter in parameters(name):
-        assert f"--{parameter.name.replace('_', '-')}" in done.out
+        assert f"--{parameter.name.replace('_', '-')}" in done.stdout
     for shared in (n for n in SHARED if n != "help"):
-        assert f"--{shared.replace('_', '-')}" in done.out
-    (example,) = re.findall(r"^  ncukit roofline (.*(?:\n  --.*)*)", done.out, re.M)
-    assert roofline(example).code == 0
+        assert f"--{shared.replace('_', '-')}" in done.stdout
+    (example,) = re.findall(r"^  ncukit roofline (.*(?:\n  --.*)*)", done.stdout, re.M)
+    assert roofline(example).returncode == 0
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_text_fits_80_columns_and_says_convention_and_omissions(name: str, roofline: Cli) -> None:
     done = roofline(name, *options(name), "--peak", "1P", "--bandwidth", "2T", "--seconds", "1e-9")
-    assert max(map(len, done.out.splitlines())) <= 80
-    assert re.search(r"^Counted  ", done.out, re.M)
-    assert re.search(r"^Left out  ", done.out, re.M)
-    assert re.search(r"^Consistent   no ", done.out, re.M)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert re.search(r"^Counted  ", done.stdout, re.M)
+    assert re.search(r"^Left out  ", done.stdout, re.M)
+    assert re.search(r"^Consistent   no ", done.stdout, re.M)
 
 
 def test_no_parameter_of_a_model_hides_an_option_that_all_have() -> None:
@@ -126,13 +102,13 @@ def test_no_parameter_of_a_model_hides_an_option_that_all_have() -> None:
 
 def test_without_a_model_all_are_listed(roofline: Cli) -> None:
     done = roofline("")
-    assert (done.code, done.err) == (0, "")
-    assert all(f"\n  {name.replace('_', '-')} " in done.out for name in MODELS)
-    assert max(map(len, done.out.splitlines())) <= 80
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"\n  {name.replace('_', '-')} " in done.stdout for name in MODELS)
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_the_list_of_models_is_json_too(roofline: Cli) -> None:
-    rows = {row["model"]: row for row in json.loads(roofline("--json").out)}
+    rows = {row["model"]: row for row in json.loads(roofline("--json").stdout)}
     assert list(rows) == list(MODELS)
     assert [p["name"] for p in rows["gemm"]["parameters"] if p["required"]] == ["m", "n", "k"]
 
@@ -181,13 +157,13 @@ def test_options_change_what_is_counted(roofline: Cli) -> None:
 )
 def test_a_wrong_use_ends_with_2_and_names_what_is_right(words: str, says: str, roofline: Cli) -> None:
     done = roofline(words)
-    assert (done.code, done.out) == (2, "")
-    assert says in done.err
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
 
 
 def test_a_wrong_use_is_json_too(roofline: Cli) -> None:
     done = roofline("gemm --m 2 --json")
-    assert done.code == 2
+    assert done.returncode == 2
     assert done.json["error"]["code"] == "usage"
 
 
@@ -201,7 +177,7 @@ def test_a_data_sheet_gives_a_marked_estimate(roofline: Cli) -> None:
     assert sku is not None
     assert found["peaks"]["tensor_bf16"]["sources"] == [sku.source]
     assert found["bound"] == pytest.approx(989.4e12)
-    assert "estimate: " in roofline("gemm --m 8 --n 8 --k 8 --gpu h100-sxm").out
+    assert "estimate: " in roofline("gemm --m 8 --n 8 --k 8 --gpu h100-sxm").stdout
 
 
 @pytest.mark.parametrize(
@@ -211,30 +187,30 @@ def test_a_gpu_that_names_no_product_is_an_error_that_names_the_nearest(
     gpu: str, near: str, roofline: Cli
 ) -> None:
     done = roofline("gemm --m 8 --n 8 --k 8 --gpu", gpu)
-    assert (done.code, done.out) == (2, "")
+    assert (done.returncode, done.stdout) == (2, "")
     for words in (gpu, near, "ncukit mfu --list", "--peak with --bandwidth"):
-        assert words in done.err
+        assert words in done.stderr
     given = ("--peak", "200T", "--bandwidth", "3T")
-    assert roofline("gemm --m 8 --n 8 --k 8 --gpu", gpu, *given).code == 0
+    assert roofline("gemm --m 8 --n 8 --k 8 --gpu", gpu, *given).returncode == 0
 
 
 def test_a_rate_that_a_data_sheet_does_not_state_gives_no_bound_and_says_why(roofline: Cli) -> None:
     done = roofline("gemm --m 8 --n 8 --k 8 --dtype fp8 --gpu a100-sxm-40gb --json")
     SCHEMA.validate(done.json)
-    assert done.code == 0
+    assert done.returncode == 0
     assert (done.json["bound"], done.json["flops"]) == (None, 1024)
     assert "states no peak rate" in done.json["missing"][0]
     shown = roofline("gemm --m 8 --n 8 --k 8 --dtype fp8 --gpu a100-sxm-40gb")
-    assert "Bound" not in shown.out
-    assert "unknown" in shown.out
+    assert "Bound" not in shown.stdout
+    assert "unknown" in shown.stdout
 
 
 def test_models_are_written_in_hints_as_in_the_help(roofline: Cli) -> None:
-    listed = re.findall(r"^  ([a-z-]+)  ", roofline("").out, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z-]+)  ", roofline("").stdout, re.MULTILINE)
     assert "kv-cache-decode" in listed
     done = roofline("layer-nrom")
-    assert done.code == 2
-    assert done.err.endswith(f"hint: did you mean layer-norm? models: {', '.join(listed)}\n")
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"hint: did you mean layer-norm? models: {', '.join(listed)}\n")
 
 
 # --- beside a report
@@ -262,17 +238,17 @@ def test_the_right_shape_fits_the_launch(roofline: Cli) -> None:
 
 def test_text_says_what_a_ratio_above_1_means(roofline: Cli) -> None:
     done = roofline("gemm --m 4096 --n 4096 --k 4096 --report", GEMM)
-    assert re.search(r"FLOPs +1\.10 TFLOP +137 GFLOP +8$", done.out, re.M)
-    assert "FLOPs above 1: tiles padded" in done.out
-    assert "DRAM bytes above 1: the same data fetched again" in done.out
-    assert "no benchmark" in done.out
-    assert max(map(len, done.out.splitlines())) <= 80
+    assert re.search(r"FLOPs +1\.10 TFLOP +137 GFLOP +8$", done.stdout, re.M)
+    assert "FLOPs above 1: tiles padded" in done.stdout
+    assert "DRAM bytes above 1: the same data fetched again" in done.stdout
+    assert "no benchmark" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_of_several_launches_one_must_be_chosen(roofline: Cli) -> None:
     words = "vector --n 1e6 --json --report"
     refused = roofline(words, MANY)
-    assert refused.code == 2
+    assert refused.returncode == 2
     assert "several launches could be meant" in refused.json["error"]["message"]
     second = roofline(words, MANY, "--launch", 2)
     assert second.json["launch"]["index"] == 1
@@ -284,7 +260,7 @@ def test_a_given_time_replaces_that_of_the_launch(roofline: Cli) -> None:
 
 
 def test_a_missing_report_is_an_input_that_cannot_be_used(roofline: Cli) -> None:
-    assert roofline("vector --n 1 --report missing.ncu-rep").code == 4
+    assert roofline("vector --n 1 --report missing.ncu-rep").returncode == 4
 
 
 @pytest.mark.parametrize("report", reports("ncu")[::9], ids=lambda path: path.stem)
@@ -301,7 +277,7 @@ def test_a_real_report_stands_beside_a_model(report: Path, roofline: Cli) -> Non
 
 def test_the_page_holds_roofline_table_and_ratios(roofline: Cli) -> None:
     done = roofline("gemm --m 4096 --n 4096 --k 4096 -o page.html --report", GEMM)
-    assert (done.code, done.out) == (0, "")
+    assert (done.returncode, done.stdout) == (0, "")
     page = Path("page.html").read_text(encoding="utf-8")
     figure = json.loads(re.findall(r'id="figures">(.*?)</script>', page, re.S)[0])["model-roof"]
     intensity = 2 * 4096**3 / (3 * 2 * 4096**2)
@@ -312,7 +288,7 @@ def test_the_page_holds_roofline_table_and_ratios(roofline: Cli) -> None:
 
 
 def test_a_point_above_its_roof_is_drawn_with_the_roof(roofline: Cli) -> None:
-    assert roofline(POINT, "-o", "page.html").code == 0
+    assert roofline(POINT, "-o", "page.html").returncode == 0
     page = Path("page.html").read_text(encoding="utf-8")
     figure = json.loads(re.findall(r'id="figures">(.*?)</script>', page, re.S)[0])["model-roof"]
     bottom, top = figure["layout"]["yaxis"]["range"]
@@ -322,7 +298,7 @@ def test_a_point_above_its_roof_is_drawn_with_the_roof(roofline: Cli) -> None:
 
 
 def test_a_page_without_a_bound_says_why(roofline: Cli) -> None:
-    assert roofline("gemm --m 8 --n 8 --k 8 --dtype fp8 --gpu a100-sxm-40gb -o page.html").code == 0
+    assert roofline("gemm --m 8 --n 8 --k 8 --dtype fp8 --gpu a100-sxm-40gb -o page.html").returncode == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert "No roofline." in page
     assert "states no peak rate" in page
@@ -330,4 +306,8 @@ def test_a_page_without_a_bound_says_why(roofline: Cli) -> None:
 
 def test_a_page_is_not_overwritten_without_force(roofline: Cli) -> None:
     words = "vector --n 8 -o page.html"
-    assert [roofline(words).code, roofline(words).code, roofline(f"{words} --force").code] == [0, 2, 0]
+    assert [
+        roofline(words).returncode,
+        roofline(words).returncode,
+        roofline(f"{words} --force").returncode,
+    ] == [0, 2, 0]
