@@ -243,7 +243,7 @@ AUTOTUNED = [("matmul_kernel(T*)", grid) for grid in (64, 128, 256) for _ in ran
 
 
 def test_the_winner_of_autotuning_is_chosen_not_the_tuning(traced: Callable[..., Any]) -> None:
-    """C16: three configurations of 30 launches, then the winner ten times."""
+    """Three configurations of 30 launches, then the winner ten times."""
     chosen = traced(*AUTOTUNED)
     assert chosen.choice.launch.nth >= 90
     assert chosen.choice.launch.grid == (128, 1, 1)
@@ -252,7 +252,7 @@ def test_the_winner_of_autotuning_is_chosen_not_the_tuning(traced: Callable[...,
 
 
 def test_the_initialiser_is_not_chosen_over_the_kernel(traced: Callable[..., Any]) -> None:
-    """C18: the random initialiser comes first."""
+    """The random initialiser comes first."""
     chosen = traced(
         ("void at::native::distribution_elementwise_grid_stride_kernel<float>(int)", 8),
         *[("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)", 8)] * 40,
@@ -262,7 +262,7 @@ def test_the_initialiser_is_not_chosen_over_the_kernel(traced: Callable[..., Any
 
 
 def test_kernels_inside_a_graph_that_was_traced_whole_are_said_to_be_there() -> None:
-    """C22: not "no CUDA work"."""
+    """It does not say "no CUDA work"."""
     error = UsageError("all kernels ran inside a CUDA graph", "Trace again.", code="inside-graph")
     found = no_choice(error)
     assert (found.code, found.why) == ("nothing-profiled", "graph")
@@ -270,7 +270,6 @@ def test_kernels_inside_a_graph_that_was_traced_whole_are_said_to_be_there() -> 
 
 
 def test_graphs_are_traced_node_by_node(tmp_path: Path, nsys: Path) -> None:
-    """C22."""
     options = NsysOptions(("true",), tmp_path / "t")
     assert "--cuda-graph-trace=node" in nsys_argv(options, probe("nsys", nsys))
 
@@ -279,7 +278,7 @@ CUTLASS = "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<(int)128>>(T1::Param
 
 
 def test_a_name_is_looked_for_in_function_and_demangled_names(traced: Callable[..., Any]) -> None:
-    """C12: all kernels of CUTLASS are called Kernel."""
+    """All kernels of CUTLASS are called Kernel."""
     launches = [("InitializeMatrix_kernel(int)", 1), ("ReferenceGemm_kernel(int)", 4), *[(CUTLASS, 64)] * 5]
     chosen = traced(*launches, pattern="gemm")
     assert chosen.choice.launch.name == CUTLASS
@@ -369,7 +368,6 @@ def test_files_appear_only_when_whole(tmp_path: Path) -> None:
 
 
 def test_each_rank_has_a_name_of_its_own() -> None:
-    """C25."""
     target = Target("command", "train", "", None, ("python",))
     names = {run_name(target, Driver(None), {"RANK": str(rank)}) for rank in range(4)}
     assert len(names) == 4
@@ -519,7 +517,7 @@ def test_the_revision_of_the_script_is_known_inside_a_repository(tmp_path: Path)
 
 
 def test_profilers_in_the_script_are_seen(tmp_path: Path) -> None:
-    """C26: two profilers in one process lose data or abort."""
+    """Two profilers in one process lose data or abort."""
     script = tmp_path / "k.py"
     script.write_text("from torch.profiler import profile\nimport triton.profiler as proton\n")
     assert profilers_in(script) == ["torch.profiler", "triton.profiler", "proton"]

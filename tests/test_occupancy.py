@@ -54,7 +54,7 @@ def curve(result: Occupancy, axis: str) -> OccupancyCurve:
     return next(one for one in result.curves if one.axis == axis)
 
 
-# Case C74: a tie of limits, and a variant that relieves only one of them
+# A tie of limits, and a variant that relieves only one of them
 
 
 def test_registers_and_shared_memory_both_limit_to_one_block():

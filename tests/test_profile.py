@@ -103,7 +103,7 @@ def test_marks_are_set_in_the_children_and_told_to_the_tools(done: tuple[Lab, Ou
 
 
 def test_defaults_of_the_tools_are_given_explicitly(done: tuple[Lab, Outcome]) -> None:
-    """C06, C11, C15."""
+    """A configuration file of the user, and defaults that differ between versions, change nothing."""
     (line,) = done[0].calls("ncu")
     given = (("--config-file", "off"), ("--target-processes", "all"), ("--clock-control", "base"))
     for option, value in (*given, ("--cache-control", "all"), ("--kernel-name-base", "function")):
@@ -340,7 +340,7 @@ def test_without_a_driver_two_lines_say_so_and_the_timing_is_kept(bare: Lab) -> 
     ],
 )
 def test_a_failing_script_is_told_apart_before_any_profiler_runs(lab: Lab, script: str, code: str) -> None:
-    """C09: with its own traceback, and the interpreter is not the profiler's fault."""
+    """With its own traceback, and the interpreter is not the profiler's fault."""
     lab.script(script + WORKLOAD)
     ran = lab("profile", "work.py", "--kernel", "gemm", "--json")
     assert ran.code == 3
@@ -363,7 +363,7 @@ def test_a_wrong_result_is_never_timed(lab: Lab, wrong: str) -> None:
     ["permission", "metric-unknown", "graph", "child", "launch-failed", "nothing", "cut", "no-driver"],
 )
 def test_a_failure_of_ncu_leaves_a_page_and_its_code(lab: Lab, scenario: str) -> None:
-    """C01 to C11, C23, C71: timing and timeline are kept, what is missing is said.
+    """Timing and timeline are kept, what is missing is said.
 
     One of each kind: before, while and after the program runs; test_tools_fakes tells all failures apart.
     """
@@ -380,7 +380,7 @@ def test_a_failure_of_ncu_leaves_a_page_and_its_code(lab: Lab, scenario: str) ->
 
 
 def test_mig_clocks_are_retried_unlocked_and_that_is_said(lab: Lab) -> None:
-    """C29."""
+    """Clocks of a slice of a GPU cannot be locked."""
     lab.env(NCUKIT_FAKE_NCU="mig-clocks")
     ran = profile(lab)
     assert ran.code == 0
@@ -471,7 +471,6 @@ def test_where_the_first_match_does_not_fit_all_up_to_the_chosen_are_captured(la
 def test_a_gpu_that_this_ncu_does_not_know_is_said_before_it_runs(
     lab: Lab, ncu: Path, nsys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C08."""
     monkeypatch.setattr(driver, "SOURCE", altered_driver(lab.folder, "? 9 :", "? 10 :"))
     with_driver(lab, lab.folder / "newer")
     lab.env(NCUKIT_FAKE_REAL_NCU=str(ncu))
@@ -511,7 +510,7 @@ def test_parts_can_be_left_out(lab: Lab) -> None:
 
 
 def test_one_rank_of_many_measures_a_single_pass_in_a_folder_of_its_own(lab: Lab) -> None:
-    """C25."""
+    """Kernels that wait for other ranks cannot be replayed."""
     lab.env(WORLD_SIZE="4", RANK="3")
     ran = profile(lab)
     assert ran.code == 0
@@ -529,7 +528,7 @@ def test_a_collective_is_not_replayed_unless_allowed(lab: Lab) -> None:
 
 
 def test_what_will_spoil_the_run_is_said_before(lab: Lab) -> None:
-    """C26, C72."""
+    """Another profiler in the process, and kernels without source lines."""
     lab.env(TRITON_DISABLE_LINE_INFO="1")
     lab.script("# import torch.profiler\n" + WORKLOAD)
     ran = profile(lab)

@@ -914,7 +914,7 @@ def test_a_failed_launch_has_no_finding_and_every_rule_says_why():
     assert {s.reason for s in skipped} == {"failed launch: the pass failed"}
 
 
-# Case C59: local memory is not spilling
+# Local memory is not spilling
 
 
 def local(**values: Any) -> dict[str, Finding | Skipped | None]:
@@ -958,7 +958,7 @@ def test_a_spill_counter_of_zero_excludes_spilling():
     assert "none of it is register spilling" in finding.title
 
 
-# Case C74: the wrong lesson from occupancy
+# The wrong lesson from occupancy
 
 
 def test_a_tie_of_limits_is_named_and_relieving_one_alone_is_not_advised():
@@ -998,7 +998,7 @@ def test_more_occupancy_is_not_advised_while_a_unit_is_busy():
     assert finding.advice == ""
 
 
-# Case C48: counters decide, names do not
+# Counters decide, names do not
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_registers_of_an_instruction(text: str, writes: set[str], reads: set[str
     assert (found.writes, found.reads) == (writes, reads)
 
 
-# ------------------------------------------------------------------- case C72: no source lines, or no source
+# ------------------------------------------------------------------- no source lines, or no source
 
 ROW = ("LDG.E R1, [R2.64]", {"inst": 9, "wait": 900}, 7)
 

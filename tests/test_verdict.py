@@ -217,7 +217,7 @@ def test_every_limiter_of_the_design_is_reached():
     ],
 )
 def test_two_maxima_alone_never_name_a_unit(values: dict[str, Any], cls: str, limiter: str | None):
-    """Case C47: both under 60 % is latency, not "memory because memory is larger"."""
+    """Both under 60 % is latency, not "memory because memory is larger"."""
     verdict = diagnose(launch(**values)).verdict
     assert (verdict.cls, verdict.limiter) == (cls, limiter)
 
@@ -235,7 +235,7 @@ def test_one_block_is_too_few_for_any_number_of_sms(blocks: float, found: tuple[
 
 
 def test_a_maximum_is_named_by_its_leading_member():
-    """Note of case C47: 88 % of compute throughput may be the load/store pipe, not arithmetic."""
+    """88 % of compute throughput may be the load/store pipe, not arithmetic."""
     verdict = diagnose(
         launch(
             sm_throughput_pct=88.0,
@@ -483,7 +483,7 @@ def test_any_combination_of_metrics_gets_an_answer_in_the_words_of_the_design(da
 
 
 def test_an_unreliable_value_feeds_nothing():
-    """Case C32: a hit rate of 119.7 % in a 3 us launch is kept, and no rule reads it."""
+    """A hit rate of 119.7 % in a 3 us launch is kept, and no rule reads it."""
     rate = Value(
         "l2_hit_rate_pct",
         119.7,
@@ -520,7 +520,7 @@ def test_a_failed_launch_is_not_judged():
 
 
 def test_undetermined_says_what_would_decide():
-    """Case C57: what is missing is a value with a reason, and the section that brings it is named."""
+    """What is missing is a value with a reason, and the section that brings it is named."""
     absent = {
         id: Value(id, None, "%", reason="not collected: section SpeedOfLight")
         for id in ("sm_throughput_pct", "memory_throughput_pct", "dram_throughput_pct")
