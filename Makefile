@@ -9,7 +9,7 @@
 # Each does its own set-up, in .venv, and again only when pyproject.toml changes.
 
 BIN := .venv/bin
-PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python
+PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3 python3.14 python
 MODERN := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
 .PHONY: demo test check compatibility bench docs docs-site clean
