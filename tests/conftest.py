@@ -114,16 +114,21 @@ def processes() -> None:
     """Let builds of datasets start the processes that they start for users."""
 
 
-@pytest.fixture
-def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build datasets here, unless a test asks for `processes`: starting one takes longer than its work."""
+def build_here(patch: pytest.MonkeyPatch) -> None:
+    """Build datasets in this process: starting another takes longer than its work."""
     from ncukit.dataset import build
 
     def run(work: Callable[[Any], Any], tasks: Any, count: int, lost: Any) -> Iterator[Any]:
         return (work(task) for task in sorted(tasks, key=lambda task: -task.size))
 
+    patch.setattr(build, "local", SimpleNamespace(run=run))
+
+
+@pytest.fixture
+def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build datasets here, unless a test asks for `processes`."""
     if "processes" not in request.fixturenames:
-        monkeypatch.setattr(build, "local", SimpleNamespace(run=run))
+        build_here(monkeypatch)
 
 
 def follows_its_schema(text: str) -> Any:

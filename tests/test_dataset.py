@@ -30,7 +30,7 @@ from ncukit.errors import NcukitError, ReportNotFound, UsageError
 from ncukit.render.answer import answer_text
 from ncukit.roofline import place
 from ncukit.tools.extras import install_command
-from tests.conftest import CHECKOUT, follows_its_schema, no_shared, reports
+from tests.conftest import CHECKOUT, build_here, follows_its_schema, no_shared, reports
 from tests.ncurep import Device, Launch, write_report
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -58,13 +58,18 @@ def report(path: Path, *names: str, duration: float = 1000.0, gpu: str = "NVIDIA
     )
 
 
+def reports_in(folder: Path) -> Path:
+    """Write three reports of two GPUs, five launches."""
+    report(folder / "a.ncu-rep", "copy", "copy")
+    report(folder / "deep" / "b.ncu-rep", "gemm", "copy", duration=5000.0)
+    report(folder / "deep" / "er" / "c.ncu-rep", "gemm", gpu="NVIDIA H100 80GB HBM3")
+    return folder
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """A folder with three reports of two GPUs, five launches."""
-    report(tmp_path / "runs" / "a.ncu-rep", "copy", "copy")
-    report(tmp_path / "runs" / "deep" / "b.ncu-rep", "gemm", "copy", duration=5000.0)
-    report(tmp_path / "runs" / "deep" / "er" / "c.ncu-rep", "gemm", gpu="NVIDIA H100 80GB HBM3")
-    return tmp_path / "runs"
+    return reports_in(tmp_path / "runs")
 
 
 @pytest.fixture
@@ -76,26 +81,34 @@ def make(runs: Path, fleet: Path, **options: Any) -> build.Built:
     return build_dataset(runs, fleet, **{"workers": 1, **options})
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset of those reports and a bad one; tests only read it."""
+    folder = tmp_path_factory.mktemp("built")
+    (reports_in(folder / "runs") / "bad.ncu-rep").write_bytes(BROKEN)
+    with pytest.MonkeyPatch.context() as patch:
+        build_here(patch)
+        make(folder / "runs", folder / "fleet")
+    return folder / "fleet"
+
+
 # Rows and schema
 
 
-def test_any_program_finds_launches_only_with_the_one_schema(runs: Path, fleet: Path) -> None:
-    (runs / "bad.ncu-rep").write_bytes(BROKEN)
-    make(runs, fleet)
-    found = dataset(fleet)
+def test_any_program_finds_launches_only_with_the_one_schema(built: Path) -> None:
+    found = dataset(built)
     assert found.schema.equals(schema())
     assert found.count_rows() == 5
-    assert {"_errors.parquet", "_metrics.parquet", "_state.json"} < set(os.listdir(fleet))
-    assert sorted(path.name for path in fleet.glob("gpu=*")) == [
+    assert {"_errors.parquet", "_metrics.parquet", "_state.json"} < set(os.listdir(built))
+    assert sorted(path.name for path in built.glob("gpu=*")) == [
         "gpu=NVIDIA%20A40",
         "gpu=NVIDIA%20H100%2080GB%20HBM3",
     ]
-    assert {row["gpu"] for row in rows(fleet)} == {"NVIDIA A40", "NVIDIA H100 80GB HBM3"}
+    assert {row["gpu"] for row in rows(built)} == {"NVIDIA A40", "NVIDIA H100 80GB HBM3"}
 
 
-def test_the_schema_holds_every_metric_even_where_no_report_has_it(runs: Path, fleet: Path) -> None:
-    make(runs, fleet)
-    table = dataset(fleet).to_table()
+def test_the_schema_holds_every_metric_even_where_no_report_has_it(built: Path) -> None:
+    table = dataset(built).to_table()
     assert set(load().metrics) < set(table.schema.names)
     assert table["dram_bytes"].null_count == 5
     assert str(table.schema.field("dram_bytes").type) == "double"
@@ -192,9 +205,8 @@ def test_a_long_report_is_written_in_row_groups(tmp_path: Path, fleet: Path) -> 
     assert [row["index"] for row in rows(fleet)] == list(range(count))
 
 
-def test_what_the_columns_mean_is_beside_them(runs: Path, fleet: Path) -> None:
-    make(runs, fleet)
-    table = {row["id"]: row for row in pyarrow.parquet.read_table(fleet / "_metrics.parquet").to_pylist()}
+def test_what_the_columns_mean_is_beside_them(built: Path) -> None:
+    table = {row["id"]: row for row in pyarrow.parquet.read_table(built / "_metrics.parquet").to_pylist()}
     assert list(table) == list(load().metrics)
     assert table["dram_bytes"]["unit"] == "byte"
     assert table["dram_bytes"]["meaning"] == load().metrics["dram_bytes"].meaning
@@ -545,15 +557,13 @@ def duckdb() -> Any:
     return pytest.importorskip("duckdb", reason="duckdb is not installed")
 
 
-def test_sql_is_answered_from_launches_metrics_and_errors(runs: Path, fleet: Path) -> None:
+def test_sql_is_answered_from_launches_metrics_and_errors(built: Path) -> None:
     duckdb()
-    (runs / "bad.ncu-rep").write_bytes(BROKEN)
-    make(runs, fleet)
-    found = query_dataset(fleet, "SELECT gpu, count(*) AS n FROM launches GROUP BY gpu ORDER BY n DESC")
+    found = query_dataset(built, "SELECT gpu, count(*) AS n FROM launches GROUP BY gpu ORDER BY n DESC")
     assert found.columns == ("gpu", "n")
     assert found.rows == (("NVIDIA A40", 4), ("NVIDIA H100 80GB HBM3", 1))
-    assert query_dataset(fleet, "SELECT unit FROM metrics WHERE id = 'dram_bytes'").rows == (("byte",),)
-    assert query_dataset(fleet, "SELECT code FROM errors").rows == (("report-format",),)
+    assert query_dataset(built, "SELECT unit FROM metrics WHERE id = 'dram_bytes'").rows == (("byte",),)
+    assert query_dataset(built, "SELECT code FROM errors").rows == (("report-format",),)
 
 
 def test_a_dataset_of_bad_reports_only_still_answers(tmp_path: Path, fleet: Path) -> None:
@@ -567,11 +577,10 @@ def test_a_dataset_of_bad_reports_only_still_answers(tmp_path: Path, fleet: Path
     ("sql", "words"),
     [("SELECT nope FROM launches", "nope"), ("SELEKT 1", "syntax"), ("", "asks for nothing")],
 )
-def test_wrong_sql_is_a_usage_error(runs: Path, fleet: Path, sql: str, words: str) -> None:
+def test_wrong_sql_is_a_usage_error(built: Path, sql: str, words: str) -> None:
     duckdb()
-    make(runs, fleet)
     with pytest.raises(UsageError, match=words):
-        query_dataset(fleet, sql)
+        query_dataset(built, sql)
 
 
 REACHING_OUT = (
@@ -788,20 +797,19 @@ def terminal_text(master: int) -> str:
         return ""
 
 
-def test_an_answer_as_table_csv_and_json(run: Run, runs: Path, fleet: Path) -> None:
+def test_an_answer_as_table_csv_and_json(run: Run, built: Path) -> None:
     duckdb()
-    make(runs, fleet)
     sql = "SELECT name, count(*) AS n, max(dram_bytes) AS bytes FROM launches GROUP BY name ORDER BY name"
-    assert run("dataset", "query", fleet, sql)[:2] == (
+    assert run("dataset", "query", built, sql)[:2] == (
         0,
         "name  n  bytes\ncopy  3  –\ngemm  2  –\n",
     )
-    assert run("dataset", "query", fleet, sql, "--format", "csv")[1] == "name,n,bytes\ncopy,3,\ngemm,2,\n"
-    code, out, _ = run("dataset", "query", fleet, "-", "--json", stdin=sql)
+    assert run("dataset", "query", built, sql, "--format", "csv")[1] == "name,n,bytes\ncopy,3,\ngemm,2,\n"
+    code, out, _ = run("dataset", "query", built, "-", "--json", stdin=sql)
     assert code == 0
     assert json.loads(out)[0] == {"name": "copy", "n": 3, "bytes": None}
-    assert run("dataset", "query", fleet, sql, "--format", "xml")[0] == 2
-    code, out, err = run("dataset", "query", fleet, "SELECT nope FROM launches", "--json")
+    assert run("dataset", "query", built, sql, "--format", "xml")[0] == 2
+    code, out, err = run("dataset", "query", built, "SELECT nope FROM launches", "--json")
     assert (code, follows_its_schema(out)["error"]["code"]) == (2, "usage")
     assert len(err.splitlines()) == 2
 
