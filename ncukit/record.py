@@ -31,21 +31,33 @@ else:
         """
 
         def made(cls: type) -> type:
-            return _frozen(cls, eq) if frozen and not slots else standard(cls)
+            inherits = any(map(dataclasses.is_dataclass, cls.__bases__))
+            return _frozen(cls, eq) if frozen and not slots and not inherits else standard(cls)
 
         standard = dataclasses.dataclass(frozen=frozen, slots=slots, eq=eq)
         return made if cls is None else made(cls)
 
 
+class _Factory:
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
 def _frozen(cls: Any, eq: bool) -> Any:
     own = dict(cls.__dict__)
     dataclasses.dataclass(cls, init=False, repr=False, eq=False)
+    for name, value in {"init": True, "repr": True, "eq": eq, "frozen": True}.items():
+        setattr(cls.__dataclass_params__, name, value)
     fields = dataclasses.fields(cls)
     cls.__init__ = _init(cls, fields, "__post_init__" in own)
     cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
     cls.__repr__ = own.get("__repr__", _text)
     if eq:
         names = [field.name for field in fields if field.compare]
+        names *= 2 if len(names) == 1 else 1  # then too a tuple, in which a NaN equals itself
         cls._compared = staticmethod(attrgetter(*names) if names else _nothing)
         cls.__eq__ = own.get("__eq__", _equal)
         cls.__hash__ = own.get("__hash__") or _hash
@@ -54,7 +66,7 @@ def _frozen(cls: Any, eq: bool) -> Any:
 
 def _init(cls: Any, fields: tuple[dataclasses.Field[Any], ...], post: bool) -> Callable[..., None]:
     """Return the ``__init__`` of ``cls``, which has these ``fields``, and a ``__post_init__`` or none."""
-    known: dict[str, Any] = {"_set": object.__setattr__, "_new": object()}
+    known: dict[str, Any] = {"_set": object.__setattr__, "_new": _FACTORY}
     arguments, body = ["self"], []
     for field in fields:
         name, default = field.name, f"_default_{field.name}"

@@ -33,7 +33,9 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
     written = path.parent / f".ncukit-{os.urandom(8).hex()}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_symlink() and not path.is_file():
+        if path.is_symlink():  # to follow it may lead anywhere, to replace it is not what was meant
+            raise UsageError(f"cannot write {path}: it is a link to {path.readlink()}", hint)
+        if path.exists() and not path.is_file():
             raise UsageError(f"cannot write {path}: it is no file", hint)
     except OSError as error:
         raise _unwritable(path, error, hint) from error
@@ -58,7 +60,7 @@ def check_new(path: Path, *, force: bool) -> None:
     Raises:
         UsageError: it exists.
     """
-    if not force and path.exists():
+    if not force and os.path.lexists(path):
         raise UsageError(f"{path} exists already", "use --force to overwrite it, or -o for another name")
 
 

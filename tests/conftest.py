@@ -78,7 +78,7 @@ class ReaderHere(isolate.Reader):
     """Reads like a child, but here: the library loads and prepares its disassembler (0.4 s) but once."""
 
     def __init__(self, path: str) -> None:
-        self.path, self._status = path, 0
+        self.path, self._status, self._process = path, 0, os.getpid()
 
     def results(self, wanted: Wanted) -> Iterator[native.Plain]:
         """Yield what comes out of the pipe of a child."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -189,6 +190,43 @@ def test_a_report_that_goes_away_is_named(monkeypatch, tmp_path, start):
     monkeypatch.setattr(isolate, "_starter", lambda: start)
     with pytest.raises(ReaderCrashed, match=r"FileNotFoundError: .*gone.ncu-rep"):
         list(isolate.results(str(tmp_path / "gone.ncu-rep"), NAMES))
+
+
+def test_a_report_is_read_anew_in_a_process_that_was_forked_since(sample):
+    source = Source(sample)
+    read_end, write_end = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            os.write(write_end, str(len(list(source.launches(NAMES)))).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(write_end)
+    with os.fdopen(read_end) as answer:
+        assert answer.read() == str(len(list(source.launches(NAMES)))) != "0"
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)], ids=str)
+def test_a_process_without_standard_streams_reads_too(sample, closed, threads):
+    program = f"""
+import os, sys, threading, time
+for _ in range({threads}):
+    threading.Thread(target=time.sleep, args=(5,), daemon=True).start()
+from ncukit import read
+sys.exit(10 + len(list(read({sample!r}).kernels())))
+"""
+    closing = " ".join(f"{number}>&-" for number in closed)
+    done = subprocess.run(["sh", "-c", f'exec "$0" -c "$1" {closing}', sys.executable, program], check=False)
+    assert done.returncode == 11
+
+
+@pytest.mark.parametrize("closing", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", ["--version", "show --help", "show {sample}", "show {sample} --json"])
+def test_the_command_line_needs_no_streams(sample, closing, words):
+    command = f'exec "$0" -m ncukit {words.format(sample=sample)} {closing}'
+    done = subprocess.run(["sh", "-c", command, sys.executable], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):

@@ -94,3 +94,12 @@ def test_starting_imports_nothing_heavy(start: str) -> None:
     }
     assert "ncukit" in loaded
     assert not loaded & HEAVY
+
+
+def test_a_report_goes_to_another_process_as_its_path() -> None:
+    import pickle
+
+    report = ncukit.read(ncukit.demo_reports()[0])
+    sent = pickle.loads(pickle.dumps(report))
+    assert sent.path == report.path
+    assert [kernel.name for kernel in sent.kernels()] == [kernel.name for kernel in report.kernels()]

@@ -7,12 +7,15 @@ import dataclasses
 import inspect
 import pickle
 from dataclasses import field
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ncukit import record
+from ncukit.model import Diagnosis, Kernel, RawKernel
+from ncukit.model.source import HotLine
 
 
 def classes(dataclass):
@@ -117,6 +120,30 @@ def test_what_is_computed_is_no_argument():
             summed(1, fixed=2)
         assert list(inspect.signature(summed).parameters) == ["x", "tags"]
         assert summed(1).fresh is not summed(1).fresh
+
+
+def test_classes_tell_what_they_are():
+    for ours, standard in zip(OURS, STANDARD, strict=True):
+        assert repr(ours.__dataclass_params__) == repr(standard.__dataclass_params__)
+        assert str(inspect.signature(ours)) == str(inspect.signature(standard))
+
+
+def test_types_of_results_are_there_at_run_time():
+    assert get_type_hints(Diagnosis)["hot"] == tuple[HotLine, ...]
+    assert get_type_hints(Kernel)["raw"] is RawKernel
+
+
+@pytest.mark.parametrize("dataclass", [record.dataclass, dataclasses.dataclass])
+def test_a_class_may_be_made_of_another(dataclass):
+    @dataclass(frozen=True)
+    class More(OURS[0]):
+        more: int = 0
+
+    assert (More(1, more=2).x, More(1) == More(1), More(1) == OURS[0](1)) == (1, True, False)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        More(1).more = 3
+    with pytest.raises(TypeError, match="non-frozen"):
+        dataclass(type("Open", (OURS[0],), {}))
 
 
 def test_an_object_that_holds_itself_can_be_printed():

@@ -29,12 +29,23 @@ def test_a_pipe_or_a_folder_is_not_replaced(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_a_link_is_replaced_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["other", "nowhere", "/dev/null", "link"])
+def test_a_link_is_neither_replaced_nor_followed(tmp_path: Path, target: str) -> None:
     (tmp_path / "other").write_text("kept")
-    (tmp_path / "link").symlink_to("other")
-    write_text(tmp_path / "link", "new")
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(UsageError, match=f"it is a link to {target}"):
+        write_text(tmp_path / "link", "new")
+    with pytest.raises(UsageError, match="exists already"):
+        write_text(tmp_path / "link", "new", force=False)
     assert (tmp_path / "other").read_text() == "kept"
-    assert not (tmp_path / "link").is_symlink()
+    assert os.readlink(tmp_path / "link") == target
+    assert sorted(os.listdir(tmp_path)) == ["link", "other"]
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_name_that_is_too_long_is_the_callers_mistake(tmp_path: Path, force: bool) -> None:
+    with pytest.raises(UsageError, match="File name too long"):
+        write_text(tmp_path / ("a" * 300), "text", force=force)
 
 
 def test_a_fault_of_another_file_is_not_blamed_on_this_one(tmp_path: Path) -> None:

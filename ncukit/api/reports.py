@@ -29,6 +29,10 @@ show_with(
 )
 
 
+def _opened(path: str, isolate: bool) -> Report:
+    return Report(path, isolate=isolate)
+
+
 class Report:
     """A file that holds launches: an ``.ncu-rep``, an ``.ncu-repz`` or the CSV that ncu prints.
 
@@ -48,7 +52,14 @@ class Report:
         from ncukit.read.report import Source
 
         self.path = str(path)
+        self._isolate, self._sent = isolate, stdin is None
         self._source = Source(path, isolate=isolate, stdin=stdin)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go to another process as a path, which is opened there."""
+        if not self._sent:
+            raise TypeError("a report read from stdin is nowhere else: send list(report.diagnoses())")
+        return _opened, (self.path, self._isolate)
 
     def __repr__(self) -> str:
         return f"<Report {self.path}>"

@@ -29,7 +29,12 @@ def warn(messages: Iterable[str], about: str = "") -> None:
 
 
 def show_what_the_terminal_cannot() -> None:
-    """Make stdout and stderr write what their encoding lacks as escapes, instead of failing on it."""
+    """Make stdout and stderr write what their encoding lacks as escapes, instead of failing on it.
+
+    One that is closed writes nowhere.
+    """
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - until the end
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")

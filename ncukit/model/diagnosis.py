@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING
 
 from ncukit.model.finding import Finding, Skipped, Verdict
 from ncukit.model.kernel import Kernel
 from ncukit.model.recorded import Recorded
 from ncukit.model.roofline import Roofline
+from ncukit.model.source import HotLine
 from ncukit.record import dataclass
-
-if TYPE_CHECKING:
-    from ncukit.model.source import HotLine
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,18 @@ class Reader:
     def __init__(self, path: str) -> None:
         self.path = path
         self._status: int | None = None
+        self._process = os.getpid()
         try:
             with undisturbed():
                 self._wait, self._requests, self._answers = _starter()(path)
         except KeyboardInterrupt:  # held back until the child was there, unless another thread took it
             self.__del__()
             raise
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process started the child; one that was forked since must not ask it."""
+        return self._process == os.getpid()
 
     def results(self, wanted: Wanted) -> Iterator[native.Plain]:
         """Yield every result, as `native.results` does.
@@ -116,10 +122,22 @@ def _starter() -> Callable[[str], _Start]:
     return _fork if safe else _execute
 
 
+def _pipe() -> tuple[int, int]:
+    """Return the ends of a pipe, above the numbers that the child gives to others."""
+    import fcntl
+
+    ends = os.pipe()
+    moved = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 5) for end in ends]
+    for end in ends:
+        os.close(end)
+    return moved[0], moved[1]
+
+
 def _fork(path: str) -> _Start:
-    request_out, request_in, answer_out, answer_in = *os.pipe(), *os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    request_out, request_in, answer_out, answer_in = *_pipe(), *_pipe()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as in a daemon
+            stream.flush()
     pid = os.fork()
     if pid == 0:
         try:
@@ -137,7 +155,7 @@ def _fork(path: str) -> _Start:
 
 
 def _execute(path: str) -> _Start:
-    request_out, request_in, answer_out, answer_in = *os.pipe(), *os.pipe()
+    request_out, request_in, answer_out, answer_in = *_pipe(), *_pipe()
     program = "import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4)"
     files = [(os.POSIX_SPAWN_DUP2, request_out, 3), (os.POSIX_SPAWN_DUP2, answer_in, 4)]
     for fd, (_, _, target) in zip((request_out, answer_in), files, strict=True):

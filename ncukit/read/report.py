@@ -88,7 +88,9 @@ class Source:
     def _results(self, file: str, wanted: Wanted) -> Iterator[native.Plain]:
         if self.isolate:
             reader, self._reader = self._reader, None
-            yield from (reader or child.Reader(file)).results(wanted)
+            if reader is None or not reader.ours:
+                reader = child.Reader(file)
+            yield from reader.results(wanted)
             return
         try:
             yield from native.results(native.load(file), wanted)
