@@ -229,11 +229,6 @@ def test_the_command_line_needs_no_streams(sample, closing, words):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def children():
-    tasks = Path("/proc/self/task").glob("*/children")
-    return {int(process) for task in tasks for process in task.read_text().split()}
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
 def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):
     before, started = children(), []
