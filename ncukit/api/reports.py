@@ -52,12 +52,12 @@ class Report:
         from ncukit.read.report import Source
 
         self.path = str(path)
-        self._isolate, self._sent = isolate, stdin is None
+        self._isolate, self._from_stdin = isolate, stdin is not None
         self._source = Source(path, isolate=isolate, stdin=stdin)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Go to another process as a path, which is opened there."""
-        if not self._sent:
+        if self._from_stdin:
             raise TypeError("a report read from stdin is nowhere else: send list(report.diagnoses())")
         return _opened, (self.path, self._isolate)
 

@@ -158,8 +158,6 @@ def _execute(path: str) -> _Start:
     request_out, request_in, answer_out, answer_in = *_pipe(), *_pipe()
     program = "import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4)"
     files = [(os.POSIX_SPAWN_DUP2, request_out, 3), (os.POSIX_SPAWN_DUP2, answer_in, 4)]
-    for fd, (_, _, target) in zip((request_out, answer_in), files, strict=True):
-        os.set_inheritable(fd, fd == target)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     pid = os.posix_spawn(
         sys.executable, [sys.executable, "-P", "-c", program, path], environment, file_actions=files
