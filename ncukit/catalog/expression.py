@@ -157,9 +157,8 @@ class _Parser:
         left = self.term()
         while self.kind == "op" and self.token in ("+", "-"):
             sign = self.next()
-            left = (
-                evaluation.add(left, self.term()) if sign == "+" else evaluation.subtract(left, self.term())
-            )
+            combine = evaluation.add if sign == "+" else evaluation.subtract
+            left = combine(left, self.term())
         return left
 
     def term(self) -> Evaluate:
