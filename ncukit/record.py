@@ -1,8 +1,8 @@
 """``dataclass`` as the standard one, but quicker to define: what can be is written once for all classes.
 
 The standard library writes and compiles six methods for every class anew, which was a fifth of the time of a
-short command.  Here a frozen class gets only an ``__init__`` of its own.  `ncukit.tools.cuda`, which runs as a
-script by itself, has the standard one.
+short command.  Here a frozen class gets only an ``__init__`` of its own.  `ncukit.tools.cuda`, which runs as
+a script by itself, has the standard one.
 """
 
 from __future__ import annotations
