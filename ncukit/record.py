@@ -1,16 +1,19 @@
 """``dataclass`` as the standard one, but quicker to define: what can be is written once for all classes.
 
 The standard library writes and compiles six methods for every class anew, which was a fifth of the time of a
-short command.  Here a frozen class gets only an ``__init__`` of its own.  `ncukit.tools.cuda`, which runs as
-a script by itself, has the standard one.
+short command.  Here a frozen class gets only an ``__init__`` of its own, whose code it shares, but for names,
+with all classes of as many fields.  `ncukit.tools.cuda`, which runs as a script by itself, has the standard
+one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
@@ -67,27 +70,54 @@ def _frozen(cls: Any, eq: bool) -> Any:
 
 def _init(cls: Any, fields: tuple[dataclasses.Field[Any], ...], post: bool) -> Callable[..., None]:
     """Return the ``__init__`` of ``cls``, which has these ``fields``, and a ``__post_init__`` or none."""
+    set_here = [field for field in fields if _kind(field)]  # of the others the default is one of the class
+    code = _code(tuple(map(_kind, set_here)), post)
+    names = {f"_{n}": field.name for n, field in enumerate(set_here)}
     known: dict[str, Any] = {"_set": object.__setattr__, "_new": _FACTORY}
-    arguments, body = ["self"], []
-    for field in fields:
-        name, default = field.name, f"_default_{field.name}"
-        known[default], value = field.default, name
-        if field.default_factory is not dataclasses.MISSING:
-            known[default] = field.default_factory
-            value = f"{default}() if {name} is _new else {name}" if field.init else f"{default}()"
-        if field.init:
-            given = "_new" if value != name else default
-            arguments.append(name if known[default] is dataclasses.MISSING else f"{name}={given}")
-        if field.init or value != name:  # else its default is an attribute of the class
-            body.append(f" _set(self, {name!r}, {value})")
+    known |= {f"_make_{n}": field.default_factory for n, field in enumerate(set_here)}
+    arguments = [field for field in set_here if field.init]
+    defaults = [value for field in arguments if (value := _default(field)) is not dataclasses.MISSING]
+    if any(_default(field) is dataclasses.MISSING for field in arguments[len(arguments) - len(defaults) :]):
+        raise TypeError(f"a field of {cls.__qualname__} without a default follows one with a default")
+    init = FunctionType(
+        code.replace(
+            co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
+            co_consts=tuple(names.get(value, value) for value in code.co_consts),
+        ),
+        known,
+        argdefs=tuple(defaults),
+    )
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__annotations__ = {field.name: field.type for field in arguments} | {"return": None}
+    return init
+
+
+def _kind(field: dataclasses.Field[Any]) -> str:
+    made = field.default_factory is not dataclasses.MISSING
+    return ("given or made" if made else "given") if field.init else "made" if made else ""
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else _FACTORY
+
+
+@cache
+def _code(kinds: tuple[str, ...], post: bool) -> CodeType:
+    """Return the code of an ``__init__`` that sets fields of these ``kinds``, which it calls _0, _1, ..."""
+    values = {
+        "given": "_{0}",
+        "given or made": "_make_{0}() if _{0} is _new else _{0}",
+        "made": "_make_{0}()",
+    }
+    arguments = ["self", *(f"_{n}" for n, kind in enumerate(kinds) if kind != "made")]
+    body = [f" _set(self, '_{n}', {values[kind].format(n)})" for n, kind in enumerate(kinds)]
     if post:
         body.append(" self.__post_init__()")
+    made: dict[str, Any] = {}
     lines = (f"def __init__({', '.join(arguments)}):", *(body or [" pass"]))
-    exec("\n".join(lines), known)  # noqa: S102 - names of fields, as the standard library does it
-    init: Callable[..., None] = known["__init__"]
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
-    init.__annotations__ = {field.name: field.type for field in fields if field.init} | {"return": None}
-    return init
+    exec("\n".join(lines), made)  # noqa: S102 - nothing from outside is in it
+    code: CodeType = made["__init__"].__code__
+    return code
 
 
 def _refuse_to_set(self: Any, name: str, value: object) -> NoReturn:

@@ -16,7 +16,7 @@ from ncukit.record import dataclass
 Box = Literal["kernel", "l1", "shared", "l2", "dram", "sysmem", "peer"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Link:
     """Traffic one way: ``source`` -> ``target``; reads go towards the kernel.
 
@@ -39,7 +39,7 @@ class Link:
         return any(known) if known else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MemoryLinks:
     """All links, hit rates [%] by box, and which boxes the limit of the launch lies in."""
 

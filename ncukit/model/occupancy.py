@@ -13,7 +13,7 @@ Resource = Literal["registers", "shared_mem", "warps", "blocks", "barriers"]
 Axis = Literal["registers", "block_size", "shared_mem"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Limit:
     """How many blocks [block/SM] one resource allows, and how much of it a block takes.
 
@@ -30,7 +30,7 @@ class Limit:
     next_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OccupancyPoint:
     """Resident warps [warp/SM] at ``x``, and which limits set them."""
 
@@ -39,7 +39,7 @@ class OccupancyPoint:
     binds: tuple[Resource, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OccupancyCurve:
     """Warps over registers a thread, threads a block or shared memory [byte] a block, all else as launched.
 
@@ -56,7 +56,7 @@ class OccupancyCurve:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Occupancy:
     """Theoretical occupancy from its limits: ``blocks`` [block/SM] of ``warps_per_block``.
 

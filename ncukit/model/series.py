@@ -5,7 +5,7 @@ from __future__ import annotations
 from ncukit.record import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Series:
     """One counter sampled at intervals: ``times`` [s] from its first sample, ``values`` [``unit``].
 

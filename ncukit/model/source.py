@@ -30,7 +30,7 @@ Status = Literal["embedded", "found", "changed", "missing", "builtin"]
 on another machine); a name without a folder, as compilers give their own library code."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cost:
     """What a group of instructions cost, summed.
 
@@ -57,7 +57,7 @@ class Cost:
     divergent: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SassRow:
     """One instruction: ``offset`` [byte] from the start of its function, ``text`` as disassembled.
 
@@ -75,7 +75,7 @@ class SassRow:
     producer: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceLine:
     """One line of a source file; ``rows`` are the positions of its instructions, none for context."""
 
@@ -85,7 +85,7 @@ class SourceLine:
     rows: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceFile:
     """One source file: lines with instructions and, where the text is known, some around them.
 
@@ -101,7 +101,7 @@ class SourceFile:
     generated: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Function:
     """One function of the kernel's code: the kernel itself first, then what it calls.
 
@@ -114,7 +114,7 @@ class Function:
     cost: Cost
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceView:
     """All instructions and lines of one launch; ``notes`` are sentences on what is missing and why."""
 
@@ -149,7 +149,7 @@ class SourceView:
         return sorted(rows, key=lambda i: -self.amount(self.rows[i].cost))[:count]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HotLine:
     """One of the hottest source lines of a launch or, without line information, instructions.
 

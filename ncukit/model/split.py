@@ -12,7 +12,7 @@ from ncukit.model.value import Value
 from ncukit.record import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ceiling:
     """A resource that a stall category points to, and how near it was to its ceiling [% of peak]."""
 
@@ -23,7 +23,7 @@ class Ceiling:
     metric: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """One category of stalls: ``share`` [%] of the warp latency, by state, with the resources behind it."""
 
@@ -37,7 +37,7 @@ class Part:
     points_to: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Split:
     """The top-down account of one launch."""
 

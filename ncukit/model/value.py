@@ -9,7 +9,7 @@ from ncukit.record import dataclass
 Quality = Literal["exact", "derived", "estimate"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Value:
     """A neutral metric: a number or string with unit, quality and raw counters, or unknown with a reason.
 

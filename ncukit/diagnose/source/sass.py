@@ -31,7 +31,7 @@ _DOUBLE = re.compile(r"^(DADD|DMUL|DFMA|DMNMX|DSETP)$")
 """Opcodes whose operands are register pairs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Instruction:
     """One parsed line; ``reads`` and ``writes`` name registers and predicates ("R4", "UR2", "P0").
 
