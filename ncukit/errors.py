@@ -16,7 +16,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
+from ncukit.pattern import pattern
+
+_ADDRESS = pattern(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 class NcukitError(Exception):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from ncukit.catalog.load import DATA
+from ncukit.pattern import pattern
 from ncukit.record import dataclass
 
 
@@ -81,7 +82,7 @@ def load_units() -> Units:
     }
     members = tuple(
         Member(
-            re.compile(entry["match"]),
+            pattern(entry["match"]),
             entry["unit"],
             entry["name"],
             entry.get("factor", 1.0),
@@ -89,4 +90,4 @@ def load_units() -> Units:
         )
         for entry in content["members"]
     )
-    return Units(units, members, re.compile(content["ignored"]))
+    return Units(units, members, pattern(content["ignored"]))

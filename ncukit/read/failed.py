@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from ncukit.model import RawKernel, RawValue
+from ncukit.pattern import pattern
 
-_NO_COUNTER = re.compile(r"^(device__|launch__|profiler__|ncukit__|\w+__maximum_)")
+_NO_COUNTER = pattern(r"^(device__|launch__|profiler__|ncukit__|\w+__maximum_)")
 """Names of what is known without measuring."""
 
 

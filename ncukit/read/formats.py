@@ -8,6 +8,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from ncukit.pattern import pattern
+
 GZIP = b"\x1f\x8b"
 HEAD = 4096
 """How many bytes of a file ``identify`` needs [byte]."""
@@ -82,7 +84,7 @@ TEXT_STARTS = (
     Format("JSON text", _NOT_OURS, b"[{"),
     Format("JSON text", _NOT_OURS, b"[\n"),
 )
-_EVENTS = re.compile(rb'^[{\[].*"(traceevents|deviceproperties|distributedinfo|ph)"\s*:', re.DOTALL)
+_EVENTS = pattern(rb'^[{\[].*"(traceevents|deviceproperties|distributedinfo|ph)"\s*:', re.DOTALL)
 """How a trace of torch's profiler begins, in small letters."""
 # Looked for anywhere in the head.
 TEXT_PARTS = (

@@ -8,6 +8,7 @@ from typing import Any
 
 from ncukit.catalog import Metric, load
 from ncukit.model import Kernel, Quality, Value
+from ncukit.pattern import pattern
 from ncukit.render import numbers
 from ncukit.render.words import named
 
@@ -16,7 +17,7 @@ Cell = dict[str, Any]
 
 CAPACITIES = frozenset({"l2_cache_size", "shared_mem_config", "stack_size"})
 _TEXTS = {"ecc_enabled": {0: "off", 1: "on"}}
-_BARE = re.compile(r"\{[^{}]+\}")
+_BARE = pattern(r"\{[^{}]+\}")
 _EMPTY = (
     ("request", "no requests"),
     ("lookup", "no lookups"),
@@ -34,7 +35,7 @@ _OVER = {
     "shared_bank_conflict_pct": ("shared_wavefronts", "no wavefronts"),
 }
 """Ratios that ncu reports as 0 when there was nothing to divide by: what is then 0 too, and the words."""
-_NOISY = re.compile(r"nois|short|pass", re.IGNORECASE)
+_NOISY = pattern(r"nois|short|pass", re.IGNORECASE)
 
 
 class Tips:

@@ -7,11 +7,12 @@ import re
 from typing import Literal
 
 from ncukit.errors import UsageError
+from ncukit.pattern import pattern
 from ncukit.record import dataclass
 
 Base = Literal["function", "demangled", "mangled"]
 
-_META = re.compile(r"[.^$|()\[\]{}*+?\\]")
+_META = pattern(r"[.^$|()\[\]{}*+?\\]")
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class NamePattern:
         ) else "demangled"
 
 
-_PLAIN = re.compile(r"[A-Za-z_]\w{0,120}")
+_PLAIN = pattern(r"[A-Za-z_]\w{0,120}")
 _WHOLE = {"range": "--replay-mode app-range", "graph": "--graph-profiling graph"}
 
 
@@ -118,19 +119,19 @@ def escape(text: str) -> str:
     return _META.sub(r"\\\g<0>", text)
 
 
-_ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}")
+_ANONYMOUS = pattern(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}")
 _SPELLING = (
     (_ANONYMOUS, "(anonymousnamespace)"),
-    (re.compile(r"\bconst\b"), ""),  # before the type, or after it
-    (re.compile(r"\s+"), ""),
-    (re.compile(r"\((?:unsigned)?(?:int|long|longlong|short|char|bool)\)(?=-?\w)"), ""),
-    (re.compile(r"(?<=[<,])true(?=[,>])"), "1"),
-    (re.compile(r"(?<=[<,])false(?=[,>])"), "0"),
-    (re.compile(r"(?<=\d)(?:ul|ull|u|l|ll)(?=[,>])"), ""),
+    (pattern(r"\bconst\b"), ""),  # before the type, or after it
+    (pattern(r"\s+"), ""),
+    (pattern(r"\((?:unsigned)?(?:int|long|longlong|short|char|bool)\)(?=-?\w)"), ""),
+    (pattern(r"(?<=[<,])true(?=[,>])"), "1"),
+    (pattern(r"(?<=[<,])false(?=[,>])"), "0"),
+    (pattern(r"(?<=\d)(?:ul|ull|u|l|ll)(?=[,>])"), ""),
 )
 """What the demanglers of ncu and nsys, of their versions, and of torch write differently."""
-_TOKENS = re.compile(rf"{_ANONYMOUS.pattern}|\w+|::|\S")
-_ONLY_THERE = re.compile(r"\bconst\b|[{\[]|\((?!anonymous namespace\))")
+_TOKENS = pattern(rf"{_ANONYMOUS.pattern}|\w+|::|\S")
+_ONLY_THERE = pattern(r"\bconst\b|[{\[]|\((?!anonymous namespace\))")
 """From here on, in arguments of a template, spellings differ too much for a pattern."""
 
 
@@ -141,8 +142,8 @@ def spelled(name: str) -> str:
     >>> spelled("void f<(int)4, true>(const int *)") == spelled("void f<4, 1>(int const*)")
     True
     """
-    for pattern, text in _SPELLING:
-        name = pattern.sub(text, name)
+    for spelling, text in _SPELLING:
+        name = spelling.sub(text, name)
     return name
 
 

@@ -10,6 +10,7 @@ from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
 from ncukit.model import Place
+from ncukit.pattern import pattern
 
 if TYPE_CHECKING:
     from ncukit.model.source import Cost, SassRow
@@ -46,9 +47,9 @@ CLEAN = 1.0
 
 DIRECTIONS = ("load", "store")
 
-LOADS = re.compile(r"^(LDG|LD|LDGSTS|ATOMG?)\b")
-STORES = re.compile(r"^(STG|ST|REDG?|ATOMG?)\b")
-ACCESSES = re.compile(r"^(LDG|STG|LDGSTS)\b")
+LOADS = pattern(r"^(LDG|LD|LDGSTS|ATOMG?)\b")
+STORES = pattern(r"^(STG|ST|REDG?|ATOMG?)\b")
+ACCESSES = pattern(r"^(LDG|STG|LDGSTS)\b")
 _BYTES = {"U8": 1, "S8": 1, "8": 1, "U16": 2, "S16": 2, "16": 2, "64": 8, "128": 16}
 
 COALESCE = (

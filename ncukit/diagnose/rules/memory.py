@@ -14,6 +14,7 @@ from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.hidden import FROM_HOST, HOT_SLICE, IDLE, ONE_ADDRESS, SOME_FILLS, UNEVEN
 from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
+from ncukit.pattern import pattern
 
 ONE_WAY = 90.0
 """[%] of the DRAM bytes in one direction."""
@@ -33,7 +34,7 @@ AHEAD = 1.3
 ATOMICS = 10.0
 """[%] of the requests at L2 from which atomics are a visible part of its work."""
 
-ATOMIC = re.compile(r"^(ATOMG?|REDG?)\b")
+ATOMIC = pattern(r"^(ATOMG?|REDG?)\b")
 
 
 @rule("useful-bytes", family="memory", needs=("moved_per_asked", "asked_bytes", "dram_bytes"))

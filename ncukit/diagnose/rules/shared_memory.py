@@ -10,6 +10,7 @@ from ncukit.diagnose.rules.coalescing import EXCESS, IDEAL
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.words import short
 from ncukit.model import Place
+from ncukit.pattern import pattern
 
 CONFLICT = 1.5
 """Wavefronts over the ideal from which accesses conflict; arbitration alone stays below."""
@@ -43,8 +44,8 @@ SHARED_ATOMICS = 2.0
 
 DIRECTIONS = ("load", "store")
 
-LOADS = re.compile(r"^(LDS|LDSM)\b")
-STORES = re.compile(r"^(STS|STSM|LDGSTS)\b")
+LOADS = pattern(r"^(LDS|LDSM)\b")
+STORES = pattern(r"^(STS|STSM|LDGSTS)\b")
 
 
 @rule("bank-conflicts-loads", family="memory", needs=("shared_load_ways", "shared_load_bank_conflicts"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ncukit.catalog import load
@@ -13,6 +12,7 @@ from ncukit.diagnose.waits import advice, states
 from ncukit.diagnose.words import listed as in_words
 from ncukit.diagnose.words import short
 from ncukit.model import Place
+from ncukit.pattern import pattern
 
 if TYPE_CHECKING:
     from ncukit.model.source import SourceView
@@ -60,9 +60,9 @@ PLAIN = {
 }
 """States that the words of their category do not fit."""
 
-MBARRIER = re.compile(r"^(SYNCS|NANOSLEEP)\b")
-GROUP_MMA = re.compile(r"^(WARPGROUP|[HIQB]GMMA)\b")
-POLL = re.compile(r"^(LDG|LD)\b.*\bSTRONG\b")
+MBARRIER = pattern(r"^(SYNCS|NANOSLEEP)\b")
+GROUP_MMA = pattern(r"^(WARPGROUP|[HIQB]GMMA)\b")
+POLL = pattern(r"^(LDG|LD)\b.*\bSTRONG\b")
 
 
 @rule("top-stall", family="scheduler", needs=(ANY_STALLS,))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ncukit.model import RuleResult
+from ncukit.pattern import pattern
 from ncukit.render import numbers
 from ncukit.render.words import LIMITERS, plural
 
@@ -36,9 +37,9 @@ SENTENCE = (
     "A second opinion. Gains are ncu’s own: global is the share of the kernel’s time, local only that of one "
     "unit; the two cannot be compared."
 )
-_MARKUP = re.compile(r"@(?:section|url|source|sass):([^:@]*)(?::[^@]*)?@")
-_PATH = re.compile(r"(?:/[\w.+-]+){2,}/?|[A-Za-z]:\\[\w.\\+-]+")
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\).*", re.DOTALL)
+_MARKUP = pattern(r"@(?:section|url|source|sass):([^:@]*)(?::[^@]*)?@")
+_PATH = pattern(r"(?:/[\w.+-]+){2,}/?|[A-Za-z]:\\[\w.\\+-]+")
+_TRACEBACK = pattern(r"Traceback \(most recent call last\).*", re.DOTALL)
 _LONG = 90
 
 
