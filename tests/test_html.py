@@ -17,9 +17,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pytest
 
+from ncukit import whole
 from ncukit.errors import UsageError
 from ncukit.model import Diagnosis
 from ncukit.render import html
@@ -365,12 +365,33 @@ def test_no_compiled_template_is_taken_from_a_folder_that_others_can_write(compi
 def test_a_cache_that_takes_nothing_does_not_stop_a_page(
     compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(path: str, *_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", path)
 
-    monkeypatch.setattr(jinja2.FileSystemBytecodeCache, "dump_bytecode", full)
+    monkeypatch.setattr(whole.os, "open", full)
     assert "<html" in rendered(transpose())
     assert not list(compiled.iterdir())
+
+
+@pytest.mark.parametrize("kept", [0, 40, 41, 60, -1])
+def test_a_compiled_template_that_is_damaged_is_made_again(compiled: Path, kept: int) -> None:
+    """40 characters of a file are the checksum of its source."""
+    first = rendered(transpose())
+    good = {path: path.read_bytes() for path in compiled.iterdir()}
+    assert good
+    for path, content in good.items():
+        path.write_bytes(content[:kept])
+    html._environment.cache_clear()
+    assert rendered(transpose()) == first
+    assert {path: path.read_bytes() for path in compiled.iterdir()} == good
+
+
+def test_a_value_of_a_view_may_have_the_name_of_a_method() -> None:
+    """Jinja would find the method of the dict."""
+    made = html._environment().from_string(
+        "{{ view.items }} {{ view.get('items') }} {{ view.none is defined }}"
+    )
+    assert made.render(view={"items": 3}) == "3 3 False"
 
 
 def test_the_folds_of_a_small_file_hold_every_section_of_their_launch() -> None:
