@@ -93,23 +93,22 @@ class Catalog:
     @functools.cached_property
     def raw_names(self) -> frozenset[str]:
         """Every raw metric that some source of a metric reads."""
-        return _raw_names(self.metrics)
+        return frozenset(named(_text(self.metrics)))
 
     @functools.cached_property
     def signal_names(self) -> frozenset[str]:
         """Every raw metric that some source of a signal reads."""
-        return _raw_names(self.signals)
+        return frozenset(named(_text(self.signals)))
 
     @functools.cached_property
     def instance_names(self) -> frozenset[str]:
         """Every raw metric whose instances some source reads."""
-        everything = (*self.metrics.values(), *self.signals.values())
-        return frozenset(n for m in everything for s in m.sources for n in instanced(s.expr))
+        return frozenset(instanced(_text({**self.metrics, **self.signals})))
 
 
-def _raw_names(metrics: Mapping[str, Metric]) -> frozenset[str]:
-    sources = (source for metric in metrics.values() for source in metric.sources)
-    return frozenset(name for source in sources for name in named(source.expr))
+def _text(metrics: Mapping[str, Metric]) -> str:
+    """Return all expressions of ``metrics``, to be searched at once."""
+    return "\n".join(source.expr for metric in metrics.values() for source in metric.sources)
 
 
 @functools.cache

@@ -8,7 +8,6 @@ what another file is.
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
-from ncukit.read import formats, zstd
 from ncukit.read.blocks import AGAIN, KNOWN_VERSION, MAGIC, Fault, Part, walk
 from ncukit.record import dataclass
 
@@ -128,6 +126,8 @@ def _size(path: Path) -> int:
     except (OSError, ValueError) as exc:
         raise ReportNotFound(path, f"{str(path)!r} is not a usable path: {exc}", "Check the path.") from exc
     if stat.S_ISDIR(found.st_mode):
+        import shlex
+
         inside = sorted(shlex.quote(str(p)) for p in path.glob("*.ncu-rep*"))[:3]
         hint = f"Name a report in it: {', '.join(inside)}" if inside else "There is no .ncu-rep in it."
         raise ReportNotFound(path, f"{path} is a folder, not a report", hint)
@@ -139,15 +139,8 @@ def _size(path: Path) -> int:
 
 
 def _check(path: Path, file: BinaryIO, size: int) -> Container:
-    head = file.read(formats.HEAD)
-    if head.startswith(zstd.MAGIC):
-        return _check_compressed(path, file, size)
-    if MAGIC.startswith(head):
-        message = f"{path} is cut off after {size} bytes, inside its magic"
-        raise ReportFormatError(path, message, AGAIN, code="report-truncated")
-    if not head.startswith(MAGIC):
-        found = formats.identify(head)
-        raise ReportFormatError(path, f"{path} is {found.what}", found.advice(path))
+    if file.read(len(MAGIC)) != MAGIC:
+        return _check_other(path, file, size)
     parts: list[Part] = []
     warnings: list[str] = []
     end = 0
@@ -174,7 +167,18 @@ def _check(path: Path, file: BinaryIO, size: int) -> Container:
     return Container(path, size, tuple(parts), tuple(warnings))
 
 
-def _check_compressed(path: Path, file: BinaryIO, size: int) -> Container:
+def _check_other(path: Path, file: BinaryIO, size: int) -> Container:
+    """Check a compressed report; say of another file what it is."""
+    from ncukit.read import formats, zstd
+
+    file.seek(0)
+    head = file.read(formats.HEAD)
+    if MAGIC.startswith(head):
+        message = f"{path} is cut off after {size} bytes, inside its magic"
+        raise ReportFormatError(path, message, AGAIN, code="report-truncated")
+    if not head.startswith(zstd.MAGIC):
+        found = formats.identify(head)
+        raise ReportFormatError(path, f"{path} is {found.what}", found.advice(path))
     try:
         end = zstd.frame_end(file, size)
     except Fault as fault:

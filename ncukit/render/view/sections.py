@@ -15,7 +15,6 @@ from ncukit.render.view.memory import memory
 from ncukit.render.view.occupancy import section as occupancy
 from ncukit.render.view.roofs import section as roofline
 from ncukit.render.view.rows import GLANCE
-from ncukit.render.view.series import section as series
 from ncukit.render.view.split import section as split
 from ncukit.render.view.stalls import stalls
 from ncukit.render.view.verdict import verdict
@@ -41,10 +40,18 @@ def sections(cells: Cells, diagnosis: Diagnosis, timeline: str) -> tuple[dict[st
         "source": _source(cells.kernel),
         "occupancy": what_if,
     }
-    optional = {"split": split(cells), "series": series(cells)}
+    optional = {"split": split(cells), "series": _series(cells)}
     parts |= {name: part for name, part in optional.items() if part is not None}
     drawn = {tables["figure"]: figure, what_if["figure"]: curves}
     return parts, {id: each for id, each in drawn.items() if each}
+
+
+def _series(cells: Cells) -> dict[str, Any] | None:
+    if not cells.kernel.raw.series:
+        return None
+    from ncukit.render.view.series import section
+
+    return section(cells)
 
 
 def _source(kernel: Kernel) -> dict[str, Any]:
