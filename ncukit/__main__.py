@@ -4,6 +4,7 @@ import gc
 import sys
 
 from ncukit import interruption
+from ncukit.read import ahead
 
 COLLECT = (100_000, 20, 50)
 """When to look for garbage: reports make hundreds of thousands of objects and hardly a cycle among them."""
@@ -15,10 +16,12 @@ def main() -> None:
     try:
         with interruption.heard():
             try:
+                ahead.start(sys.argv[1:])
                 from ncukit.cli import main as command_line
 
                 command_line()
             finally:
+                ahead.end()
                 interruption.finish()
                 gc.freeze()  # the process ends: no garbage is worth looking for
     except KeyboardInterrupt as stop:

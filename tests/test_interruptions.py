@@ -178,7 +178,7 @@ def blocked(status: str) -> bool:
 @pytest.mark.usefixtures("reader_of_users")
 @pytest.mark.parametrize("start", [isolate._fork, isolate._execute])
 def test_no_ctrl_c_reaches_a_reader_from_its_first_moment_on(
-    monkeypatch: pytest.MonkeyPatch, start: Callable[[str], isolate._Start]
+    monkeypatch: pytest.MonkeyPatch, start: Callable[[str, bool], isolate._Start]
 ) -> None:
     """The terminal sends it to all: a child that is still loading would show a traceback."""
     monkeypatch.setattr(isolate, "_starter", lambda: start)

@@ -233,8 +233,8 @@ def test_the_command_line_needs_no_streams(sample, closing, words):
 def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):
     before, started = children(), []
 
-    def fork(path):
-        start = isolate._fork(path)
+    def fork(path, checked):
+        start = isolate._fork(path, checked)
         started.append((start, children() - before))
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return start

@@ -1,9 +1,10 @@
 """Run the native reader in a child process: some files crash it, and take the process with them.
 
 The child is forked where that is safe (one thread, the native library not in use), a new interpreter
-elsewhere.  It parses the file at once, while the parent
-still loads the catalog, and waits to be told what is wanted.  Results come through a pipe as length-prefixed
-JSON, one a launch, so that reading and translating overlap and memory stays bounded.
+elsewhere.  It loads the library and parses the file at once, while the parent loads all else (a command
+starts it before its command line: `ncukit.read.ahead`), and waits to be told what is wanted.  Results come
+through a pipe as length-prefixed JSON, one a launch, so that reading and translating overlap and memory stays
+bounded.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import IO
 
-from ncukit.errors import ReaderCrashed
+from ncukit.errors import ReaderCrashed, ReportError
 from ncukit.interruption import undisturbed
 from ncukit.model import Wanted
 from ncukit.read import native
+from ncukit.read.container import check
 
 _LENGTH = struct.Struct("<I")
 _END = b"\x00"
@@ -38,15 +40,18 @@ _BYTES_PER_SECOND = 1 << 20
 
 
 class Reader:
-    """A child process that parses one report and answers one request; `close` it if it is never asked."""
+    """A child process that parses one report and answers one request; `close` it if it is never asked.
 
-    def __init__(self, path: str) -> None:
+    Unless the container is ``checked`` already, the child does so first, and ends where it is not sound.
+    """
+
+    def __init__(self, path: str, *, checked: bool = True) -> None:
         self.path = path
         self._status: int | None = None
         self._process = os.getpid()
         try:
             with undisturbed():
-                self._wait, self._requests, self._answers = _starter()(path)
+                self._wait, self._requests, self._answers = _starter()(path, checked)
         except KeyboardInterrupt:  # held back until the child was there, unless another thread took it
             self.__del__()
             raise
@@ -80,15 +85,15 @@ class Reader:
             self.close()
         raise self._crashed(detail)
 
-    def close(self) -> None:
-        """End the child and reap it."""
+    def close(self, patience: float = _PATIENCE) -> None:
+        """End the child, at once when its ``patience`` [s] is over, and reap it."""
         if self._status is None:
             for pipe in (self._requests, self._answers):
                 try:
                     pipe.close()
                 except BrokenPipeError:
                     continue
-            self._status = self._wait()
+            self._status = self._wait(patience)
 
     def __del__(self) -> None:
         if hasattr(self, "_answers"):
@@ -111,10 +116,10 @@ def results(path: str, wanted: Wanted) -> Iterator[native.Plain]:
     yield from Reader(path).results(wanted)
 
 
-_Start = tuple[Callable[[], int], IO[bytes], IO[bytes]]
+_Start = tuple[Callable[[float], int], IO[bytes], IO[bytes]]
 
 
-def _starter() -> Callable[[str], _Start]:
+def _starter() -> Callable[[str, bool], _Start]:
     """Return how to start a child here: a fork copies locks that other threads and the library may hold."""
     if not hasattr(os, "fork"):
         return _spawn
@@ -133,7 +138,7 @@ def _pipe() -> tuple[int, int]:
     return moved[0], moved[1]
 
 
-def _fork(path: str) -> _Start:
+def _fork(path: str, checked: bool) -> _Start:
     request_out, request_in, answer_out, answer_in = *_pipe(), *_pipe()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # as in a daemon
@@ -145,7 +150,7 @@ def _fork(path: str) -> _Start:
                 signal.signal(number, signal.SIG_DFL)
             os.close(request_in)
             os.close(answer_out)
-            serve(path, request_out, answer_in)
+            serve(path, request_out, answer_in, checked=checked)
             os._exit(0)
         finally:
             os._exit(1)
@@ -154,9 +159,9 @@ def _fork(path: str) -> _Start:
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
 
 
-def _execute(path: str) -> _Start:
+def _execute(path: str, checked: bool) -> _Start:
     request_out, request_in, answer_out, answer_in = *_pipe(), *_pipe()
-    program = "import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4)"
+    program = f"import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4, {checked=})"
     files = [(os.POSIX_SPAWN_DUP2, request_out, 3), (os.POSIX_SPAWN_DUP2, answer_in, 4)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     pid = os.posix_spawn(
@@ -167,9 +172,9 @@ def _execute(path: str) -> _Start:
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
 
 
-def _reaper(pid: int) -> Callable[[], int]:
-    def wait() -> int:
-        deadline = time.monotonic() + _PATIENCE
+def _reaper(pid: int) -> Callable[[float], int]:
+    def wait(patience: float) -> int:
+        deadline = time.monotonic() + patience
         try:
             while time.monotonic() < deadline:
                 done, status = os.waitpid(pid, os.WNOHANG)
@@ -186,19 +191,20 @@ def _reaper(pid: int) -> Callable[[], int]:
     return wait
 
 
-def _spawn(path: str) -> _Start:
+def _spawn(path: str, checked: bool) -> _Start:
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
     request_out, request_in = context.Pipe(duplex=False)
     answer_out, answer_in = context.Pipe(duplex=False)
-    process = context.Process(target=_serve_spawned, args=(path, request_out, answer_in), daemon=True)
+    arguments = (path, request_out, answer_in, checked)
+    process = context.Process(target=_serve_spawned, args=arguments, daemon=True)
     process.start()
     request_out.close()
     answer_in.close()
 
-    def wait() -> int:
-        process.join(_PATIENCE)
+    def wait(patience: float) -> int:
+        process.join(patience)
         if process.exitcode is None:
             process.kill()
             process.join()
@@ -211,11 +217,12 @@ def _spawn(path: str) -> _Start:
     return wait, requests, answers
 
 
-def _serve_spawned(path: str, requests: object, answers: object) -> None:
-    serve(path, os.dup(requests.fileno()), os.dup(answers.fileno()))  # type: ignore[attr-defined]
+def _serve_spawned(path: str, requests: object, answers: object, checked: bool) -> None:
+    ends = os.dup(requests.fileno()), os.dup(answers.fileno())  # type: ignore[attr-defined]
+    serve(path, *ends, checked=checked)
 
 
-def serve(path: str, requests: int, answers: int) -> None:
+def serve(path: str, requests: int, answers: int, *, checked: bool = True) -> None:
     """Parse ``path``, wait for what is wanted, answer, on two file descriptors; runs in the child.
 
     What the library prints goes nowhere, and an alarm ends a child that makes no progress.
@@ -228,6 +235,8 @@ def serve(path: str, requests: int, answers: int) -> None:
         try:
             seconds = _HANG + os.path.getsize(path) // _BYTES_PER_SECOND
             _alarm(seconds)
+            if not (checked or _sound(path)):
+                return
             context = native.load(path)
             _alarm(0)
             request = _receive(incoming)
@@ -246,6 +255,13 @@ def serve(path: str, requests: int, answers: int) -> None:
             _send(outgoing, _DAMAGED + _words(error))
         except Exception as error:
             _send(outgoing, _FAULT + _words(error))
+
+
+def _sound(path: str) -> bool:
+    try:
+        return check(path).direct
+    except ReportError:
+        return False
 
 
 def _words(error: Exception) -> bytes:
