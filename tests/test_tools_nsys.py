@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,11 @@ def real(nsys: Path, tmp_path_factory: pytest.TempPathFactory) -> Probe:
 def test_the_real_nsys_accepts_every_line(change: dict[str, Any], real: Probe) -> None:
     options = replace(NsysOptions(("/nonexistent/program",), Path("/tmp/t")), **change)
     done = run(argv(options, real), timeout=30)
+    for _ in range(5):
+        if "Local Endpoint is not available" not in done.output:  # nsys, on a busy machine
+            break
+        time.sleep(1)
+        done = run(argv(options, real), timeout=30)
     warned, error = done.output.split("\n")[:-1], done.output.strip().split("\n")[-1]
     assert error == "Executable not found in current directory or standard search paths"
     assert not [line for line in warned if "CUDA driver version" not in line and "node-level" not in line]

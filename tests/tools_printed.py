@@ -97,5 +97,6 @@ PRINTED = [
     ("compile-failed", None, "nvcc", 2, ['k.cu(3): error: identifier "foo" is undefined', "1 error detected"]),
     ("compile-failed", None, "nvcc", 1, ["nvcc fatal   : Unsupported gpu architecture 'compute_20'"]),
     ("compile-failed", None, "nvcc", 1, ["k.cu:1:10: fatal error: nosuch.h: No such file or directory"]),
+    ("tool-failed", "daemon", "nsys", 1, ["[QuadDCommon::tag_message*] = Local Endpoint is not available."]),
     ("tool-failed", None, "ncu", 9, [CONNECTED, "==ERROR== Something nobody has seen before", EXIT.format(9)]),
 ]
