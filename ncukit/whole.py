@@ -58,8 +58,10 @@ def check_new(path: Path, *, force: bool) -> None:
     """Check that writing to ``path`` overwrites nothing, unless ``force`` is set.
 
     Raises:
-        UsageError: it exists.
+        UsageError: it exists, or is "-", by which stdout is meant.
     """
+    if str(path) == "-":
+        raise UsageError("- is no file, and this is not written to stdout", "name a file")
     if not force and os.path.lexists(path):
         raise UsageError(f"{path} exists already", "use --force to overwrite it, or -o for another name")
 

@@ -251,7 +251,7 @@ def test_a_full_disk_behind_stdout_is_said(words: tuple[str, ...], without_code:
     assert done.returncode == 1
     assert done.stderr.decode().splitlines() == [
         "error: cannot read or write: No space left on device",
-        "hint: free some space there, or choose another place with -o",
+        "hint: free some space there, or choose another place",
     ]
 
 

@@ -396,6 +396,11 @@ def test_a_folder_with_other_files_is_left_alone(runs: Path) -> None:
     assert sorted(p.name for p in runs.iterdir() if p.name != "_lock") == ["a.ncu-rep", "deep"]
 
 
+def test_a_file_is_no_folder_for_a_dataset(runs: Path) -> None:
+    with pytest.raises(UsageError, match="is a file, and a dataset is a folder"):
+        make(runs, runs / "a.ncu-rep")
+
+
 def test_a_state_that_cannot_be_read_stops_before_anything_is_removed(runs: Path, fleet: Path) -> None:
     make(runs, fleet)
     (fleet / state.NAME).write_text("{")

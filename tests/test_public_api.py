@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import subprocess
 import sys
 
@@ -103,3 +104,13 @@ def test_a_report_goes_to_another_process_as_its_path() -> None:
     sent = pickle.loads(pickle.dumps(report))
     assert sent.path == report.path
     assert [kernel.name for kernel in sent.kernels()] == [kernel.name for kernel in report.kernels()]
+
+
+def test_a_path_of_bytes_is_a_path() -> None:
+    (sample, *_) = ncukit.demo_reports()
+    assert ncukit.read(os.fsencode(sample)).path == str(sample)  # type: ignore[arg-type]
+
+
+def test_what_is_no_kernel_is_named() -> None:
+    with pytest.raises(TypeError, match=r"takes a Kernel, .*, not 'a.ncu-rep'"):
+        ncukit.diagnose("a.ncu-rep")  # type: ignore[arg-type]

@@ -29,6 +29,14 @@ def test_a_pipe_or_a_folder_is_not_replaced(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == before
 
 
+def test_a_file_is_not_called_as_stdout_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="- is no file"):
+        write_text(Path("-"), "text")
+    write_text(Path("./folder/-"), "text")
+    assert os.listdir() == ["folder"]
+
+
 @pytest.mark.parametrize("target", ["other", "nowhere", "/dev/null", "link"])
 def test_a_link_is_neither_replaced_nor_followed(tmp_path: Path, target: str) -> None:
     (tmp_path / "other").write_text("kept")

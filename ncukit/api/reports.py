@@ -182,8 +182,8 @@ def read(path: PathLike | Iterable[PathLike], *, isolate: bool = True) -> Report
     Raises:
         ReportError: one cannot be used; message and hint say why and what to do.
     """
-    if isinstance(path, str | os.PathLike):
-        return Report(path, isolate=isolate)
+    if isinstance(path, str | bytes | os.PathLike):
+        return Report(os.fsdecode(path), isolate=isolate)
     return Reports(path, isolate=isolate)
 
 
@@ -210,10 +210,17 @@ def frame(
 
 
 def diagnose(kernel: Kernel) -> Diagnosis:
-    """Return what limits ``kernel``: roofline, findings of every rule, verdict."""
+    """Return what limits ``kernel``: roofline, findings of every rule, verdict.
+
+    Raises:
+        TypeError: it is none.
+    """
     from ncukit.diagnose import diagnose as judge
+    from ncukit.model import Kernel
     from ncukit.roofline import place
 
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"diagnose takes a Kernel, as read(path).kernels() yields them, not {kernel!r:.80}")
     return judge(kernel, place(kernel))
 
 

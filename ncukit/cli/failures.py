@@ -37,6 +37,8 @@ def as_error(error: Exception) -> NcukitError:
         case OSError() if error.strerror:
             place = f": {error.filename}" if error.filename is not None else ""
             hint = _HINTS.get(error.errno or 0, "run again with --debug to see where")
+            if error.filename is None:  # stdout, which no option of ours leads elsewhere
+                hint = hint.removesuffix(" with -o")
             return NcukitError(f"cannot read or write{place}: {error.strerror}", hint, code="io")
         case MemoryError():
             return NcukitError(

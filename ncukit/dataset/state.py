@@ -106,9 +106,10 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = open(folder / _LOCK, "w", encoding="utf-8")  # noqa: SIM115
     except OSError as error:
-        raise UsageError(
-            f"cannot write into {folder}: {error.strerror}", "give another place with -o"
-        ) from error
+        message = f"cannot write into {folder}: {error.strerror}"
+        if isinstance(error, FileExistsError):
+            message = f"{folder} is a file, and a dataset is a folder"
+        raise UsageError(message, "give another place with -o") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
