@@ -55,6 +55,13 @@ def test_what_was_begun_is_what_the_command_reads(begun: list[str]) -> None:
     assert begun == [SAMPLE, SAMPLE]
 
 
+def test_a_path_may_be_written_in_two_ways(begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(SAMPLE).parent)
+    ahead.start(["compare", f"./{Path(SAMPLE).name}"])
+    Source(Path(SAMPLE).name)
+    assert len(begun) == 1
+
+
 def test_another_report_is_read_by_itself(begun: list[str]) -> None:
     ahead.start(["compare", SAMPLE, OTHER])
     assert list(Source(OTHER).launches(NAMES))

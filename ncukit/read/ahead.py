@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def start(arguments: Sequence[str]) -> None:
 
 def take(path: str) -> Reader | None:
     """Return the reader that was begun for ``path``, once; None: there is none."""
-    if _begun and _begun[0].path == path and _begun[0].ours:
+    if _begun and Path(_begun[0].path) == Path(path) and _begun[0].ours:
         return _begun.pop()
     return None
 
