@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Iterable, Mapping
 
-from ncukit.catalog import Catalog, Metric, Source, load
+from ncukit.catalog import Catalog, load
 from ncukit.catalog.counted import STATES, by_pc, sampled_names
 from ncukit.catalog.evaluation import Missing, Number, Result, Undefined
 from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC
 from ncukit.catalog.opcodes import half_operations
-from ncukit.model import Instance, Kernel, Quality, RawKernel, RawValue, Value, Wanted
+from ncukit.model import Instance, Kernel, RawKernel, RawValue, Value, Wanted
+from ncukit.normalise.plan import PERCENT_TOLERANCE, Recipe, bare, plan, unknown
 from ncukit.read.failed import failure
-from ncukit.record import dataclass
 
 SHORT = 20e-6
 """[s] Ratios of counters from different replay passes are not reliable below this duration."""
 
-PERCENT_TOLERANCE = 1.0
-"""[points] by which a percentage may leave its range before it is flagged."""
-
 PER_OPCODE = ("_per_opcode", "_per_opcode_with_modifier_all")
 """Ends of counters that every kernel adds to: 0 beside an empty list was not counted, so it is no zero."""
-
-_MARKS = re.compile(r"[{}@]")
-_RANK: dict[Quality, int] = {"exact": 0, "derived": 1, "estimate": 2}
 
 
 def wanted(*, signals: bool = True, details: bool = False, code: bool | None = None) -> Wanted:
@@ -109,7 +102,7 @@ class _Launch:
         major, minor = (int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in parts)
         self.cc = None if major is None else major * 10 + (minor or 0)
         present = frozenset((*self.raw, *self.instances))
-        self.plan = _plan(present, tuple(sorted(bad)), self.cc)
+        self.plan = plan(present, tuple(sorted(bad)), self.cc)
 
     def all_values(self, *, signals: bool) -> Mapping[str, Value]:
         """Return every metric by id, and every signal too where they are asked for."""
@@ -159,15 +152,15 @@ class _Launch:
         recipe = self.plan.recipe(id)
         return self._failed_value(recipe, self.failed) if self.failed else self._compute(recipe)
 
-    def _failed_value(self, recipe: _Recipe, reason: str) -> Value:
+    def _failed_value(self, recipe: Recipe, reason: str) -> Value:
         """Return what is left of a metric in a launch that failed: device attributes, launch values."""
         metric = recipe.metric
         if metric.family == "launch" or metric.collected_by == "always":
             return self._compute(recipe)
-        value = self.values[metric.id] = _unknown(metric, f"failed pass: {reason}")
+        value = self.values[metric.id] = unknown(metric, f"failed pass: {reason}")
         return value
 
-    def _compute(self, recipe: _Recipe) -> Value:
+    def _compute(self, recipe: Recipe) -> Value:
         metric, value, why = recipe.metric, recipe.unknown, ""
         for candidate in recipe.candidates:
             try:
@@ -175,17 +168,17 @@ class _Launch:
             except Missing:
                 continue
             except Undefined as error:
-                why = why or f"undefined: {_bare(str(error.args[0]))} is 0"
+                why = why or f"undefined: {bare(str(error.args[0]))} is 0"
                 continue
             except (OverflowError, ValueError):  # rounds what is infinite, or infinity less infinity
-                why = why or f"not a number: {_bare(candidate.formula)}"
+                why = why or f"not a number: {bare(candidate.formula)}"
                 continue
             doubt = None
             if isinstance(result, str):
                 if not recipe.text:
                     continue
             elif not math.isfinite(result):
-                why = why or f"not a number: {_bare(candidate.formula)}"
+                why = why or f"not a number: {bare(candidate.formula)}"
                 continue
             elif recipe.hit_rate or not recipe.least <= result <= recipe.most:
                 doubt = self._doubt(recipe, result)
@@ -196,11 +189,11 @@ class _Launch:
             break
         else:
             if why:
-                value = _unknown(metric, why)
+                value = unknown(metric, why)
         self.values[metric.id] = value
         return value
 
-    def _doubt(self, recipe: _Recipe, result: Number) -> str | None:
+    def _doubt(self, recipe: Recipe, result: Number) -> str | None:
         """Return why a value must not be used by a rule, or None."""
         if result < recipe.least or result > recipe.most:
             low, high = recipe.metric.range or (None, None)
@@ -211,133 +204,6 @@ class _Launch:
             if isinstance(duration, int | float) and duration < SHORT:
                 return f"unreliable: counters of different passes, and a kernel under {SHORT * 1e6:.0f} µs"
         return None
-
-
-class _Candidate:
-    """A source whose raw operands are all in the report."""
-
-    def __init__(self, source: Source, names: tuple[str, ...]) -> None:
-        self.evaluate, self.refs = source.expression.evaluate, source.expression.refs
-        self.formula = source.expr
-        self.alone: tuple[tuple[str, ...], Quality] = names, source.quality
-        self._evidence: dict[tuple[object, ...], tuple[tuple[str, ...], Quality]] = {}
-
-    def evidence(self, values: Mapping[str, Value]) -> tuple[tuple[str, ...], Quality]:
-        """Return raw names and quality of what was computed from ``values`` of its references too.
-
-        Tuples of names belong to the plan, as this does: their identity will do to find what was made before.
-        """
-        references = [values[ref] for ref in self.refs]
-        key = (*[id(value.sources) for value in references], *[value.quality for value in references])
-        found = self._evidence.get(key)
-        if found is None:
-            names, quality = self.alone
-            names = (*names, *(name for value in references for name in value.sources))
-            known = (value.quality for value in references if value.quality)
-            quality = max((quality, *known), key=_RANK.__getitem__)
-            found = self._evidence[key] = tuple(dict.fromkeys(names)), quality
-        return found
-
-
-class _Recipe:
-    """How one metric is computed from what a report holds, and what is said where that fails."""
-
-    def __init__(self, metric: Metric, candidates: tuple[_Candidate, ...], unknown: Value) -> None:
-        self.metric, self.candidates, self.unknown = metric, candidates, unknown
-        self.text = metric.kind == "string"
-        low, high = metric.range or (None, None)
-        slack = PERCENT_TOLERANCE if metric.unit == "%" else 0
-        self.least = -math.inf if low is None else low - slack
-        self.most = math.inf if high is None else high + slack
-        self.hit_rate = metric.range is not None and metric.id.endswith("hit_rate_pct")
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Metrics that may have a value, and what is said of those that have none."""
-
-    open: tuple[_Recipe, ...]
-    unknown: Mapping[str, Value]
-
-
-class _Plan:
-    """How every metric is computed from the raw metrics ``present``; ``bad`` are those without a value."""
-
-    def __init__(self, present: frozenset[str], bad: tuple[tuple[str, str], ...], cc: int | None) -> None:
-        self._present, self._bad, self._cc = present, dict(bad), cc
-        self._catalog = load()
-        self._recipes: dict[str, _Recipe] = {}
-
-    @functools.cached_property
-    def metrics(self) -> _Group:
-        """The metrics of the catalog."""
-        return self._group(self._catalog.metrics)
-
-    @functools.cached_property
-    def signals(self) -> _Group:
-        """The signals of the catalog."""
-        return self._group(self._catalog.signals)
-
-    def recipe(self, id: str) -> _Recipe:
-        """Return how metric or signal ``id`` is computed."""
-        found = self._recipes.get(id)
-        if found is None:
-            found = self._recipes[id] = self._made(self._catalog.metrics.get(id) or self._catalog.signals[id])
-        return found
-
-    def _may_hold(self, raws: Iterable[str], references: Iterable[str]) -> bool:
-        """Return whether these raw metrics are there and all ``references`` may have a value."""
-        return self._present.issuperset(raws) and all(self.recipe(id).candidates for id in references)
-
-    def _group(self, ids: Iterable[str]) -> _Group:
-        recipes = [self.recipe(id) for id in ids]
-        unknown = {recipe.metric.id: recipe.unknown for recipe in recipes if not recipe.candidates}
-        return _Group(tuple(recipe for recipe in recipes if recipe.candidates), unknown)
-
-    def _made(self, metric: Metric) -> _Recipe:
-        present, cc = self._present, self._cc
-        valid = [source for source in metric.sources if source.valid_on(cc)]
-        candidates: list[_Candidate] = []
-        for source in valid:
-            if not source.may_hold(present):
-                continue
-            e = source.expression
-            if (
-                present.issuperset(e.instanced)
-                and self._may_hold(e.raws, e.needs)
-                and all(any(self._may_hold(*term) for term in choice) for choice in e.choices)
-            ):
-                tables = (f"table: {argument}" for function, argument in e.calls if function == "table")
-                used = (name for name in e.optional if name in present)
-                names = tuple(dict.fromkeys((*e.raws, *used, *e.instanced, *tables)))
-                candidates.append(_Candidate(source, names))
-        unknown = _unknown(metric, _reason(metric, valid, self._bad, cc))
-        return _Recipe(metric, tuple(candidates), unknown)
-
-
-_plan = functools.lru_cache(maxsize=64)(_Plan)
-"""Launches of one report mostly hold the same metrics: their plan is made once."""
-
-
-def _unknown(metric: Metric, reason: str) -> Value:
-    return Value(metric.id, None, metric.unit, reason=reason)
-
-
-def _bare(expression: str) -> str:
-    """Return an expression of the catalog without the marks of its language."""
-    return _MARKS.sub("", expression)
-
-
-def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int | None) -> str:
-    for source in valid if bad else ():
-        for name in (*source.expression.raws, *source.expression.instanced):
-            if name in bad:
-                return f"{bad[name]}: {name}"
-    if cc is not None and (metric.not_on(cc) or not valid):
-        return f"not on this GPU (CC {cc / 10:.1f})" + (f"; absent: {metric.absent}" if metric.absent else "")
-    if metric.collected_by != "always":
-        return f"not collected: section {metric.collected_by}"
-    return "not in the report"
 
 
 def _breakdowns(raw: RawKernel, names: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], ...]]:
