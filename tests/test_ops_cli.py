@@ -321,7 +321,8 @@ def test_where_py_spy_is_missing_cprofile_counts_and_that_is_said(
 
 
 @needs_torch
-def test_py_spy_samples_the_region(model: Path) -> None:
+def test_py_spy_samples_the_region(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspy, "RATE", 100)  # at 500 the imports alone may take half a minute
     if pyspy.find(os.environ) is None:
         pytest.skip("py-spy is not installed (pip install ncukit[host])")
     found = api.ops(model, kernel="step", calls=60, trace=model.with_name("spied.json.gz"), host=True)

@@ -27,13 +27,13 @@ def find(environ: Mapping[str, str]) -> Path | None:
     return Path(found) if found else None
 
 
-def argv(tool: Path, output: Path, command: Sequence[str], rate: int = RATE) -> tuple[str, ...]:
-    """Return the command that samples ``command``: with times, also while it waits.
+def argv(tool: Path, output: Path, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that samples ``command`` `RATE` times a second: with times, also while it waits.
 
-    >>> argv(Path("py-spy"), Path("s.json"), ["python", "x.py"], 100)[-4:]
+    >>> argv(Path("py-spy"), Path("s.json"), ["python", "x.py"])[-4:]
     ('s.json', '--', 'python', 'x.py')
     """
-    options = ("record", "--format", "chrometrace", "--rate", str(rate), "--idle", "--full-filenames")
+    options = ("record", "--format", "chrometrace", "--rate", str(RATE), "--idle", "--full-filenames")
     return (str(tool), *options, "--output", str(output), "--", *command)
 
 
