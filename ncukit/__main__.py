@@ -27,6 +27,10 @@ def main() -> None:
     except KeyboardInterrupt as stop:
         error = interruption.as_error(stop)
         print(f"error: {error.message}", file=sys.stderr)
+        if "--json" in sys.argv[1:]:
+            from ncukit.render.json import error_text
+
+            print(error_text(error))
         sys.exit(error.exit_code)
 
 

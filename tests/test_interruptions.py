@@ -146,8 +146,9 @@ with contextlib.ExitStack() as stack:
     assert (done.returncode, done.stderr) == (7, "")
 
 
-def test_while_it_is_loaded_it_ends_without_a_traceback() -> None:
-    program = """
+@pytest.mark.parametrize("words", [("doctor",), ("show", str(interruptions.COPY), "--json")], ids=" ".join)
+def test_while_it_is_loaded_it_ends_without_a_traceback(words: tuple[str, ...]) -> None:
+    program = f"""
 import runpy, sys
 
 class Interrupt:
@@ -156,11 +157,13 @@ class Interrupt:
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Interrupt())
-sys.argv = ["ncukit", "doctor"]
+sys.argv = ["ncukit", *{words!r}]
 runpy.run_module("ncukit", run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+    if "--json" in words:
+        assert json.loads(done.stdout)["error"]["code"] == "interrupted"
 
 
 def children() -> set[int]:

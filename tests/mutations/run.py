@@ -106,7 +106,7 @@ def _child(words: Sequence[str], folder: Path, out: Path, err: Path, begin: Call
         if words[0] == "experiment-page":
             _experiment_page(words[1])
         else:
-            from ncukit.cli import main
+            from ncukit.__main__ import main
 
             main()
         code = 0
