@@ -21,8 +21,8 @@ def main() -> None:
 
                 command_line()
             finally:
-                ahead.end()
                 interruption.finish()
+                ahead.end()
                 gc.freeze()  # the process ends: no garbage is worth looking for
     except KeyboardInterrupt as stop:
         error = interruption.as_error(stop)
