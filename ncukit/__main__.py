@@ -1,10 +1,8 @@
 """``python -m ncukit``: the command line."""
 
 import gc
+import signal
 import sys
-
-from ncukit import interruption
-from ncukit.read import ahead
 
 COLLECT = (100_000, 20, 50)
 """When to look for garbage: reports make hundreds of thousands of objects and hardly a cycle among them."""
@@ -13,9 +11,14 @@ COLLECT = (100_000, 20, 50)
 def main() -> None:
     """Run the command line; Ctrl-C while it is loaded, or when its work is done, shows no traceback."""
     gc.set_threshold(*COLLECT)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    from ncukit import interruption
+    from ncukit.read import ahead
+
     try:
         with interruption.heard():
             try:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 ahead.start(sys.argv[1:])
                 from ncukit.cli import main as command_line
 
@@ -24,14 +27,17 @@ def main() -> None:
                 interruption.finish()
                 ahead.end()
                 gc.freeze()  # the process ends: no garbage is worth looking for
-    except KeyboardInterrupt as stop:
-        error = interruption.as_error(stop)
-        print(f"error: {error.message}", file=sys.stderr)
+    except (KeyboardInterrupt, RuntimeError) as error:
+        stop = interruption.behind(error)
+        if stop is None:
+            raise
+        said = interruption.as_error(stop)
+        print(f"error: {said.message}", file=sys.stderr)
         if "--json" in sys.argv[1:]:
             from ncukit.render.json import error_text
 
-            print(error_text(error))
-        sys.exit(error.exit_code)
+            print(error_text(said))
+        sys.exit(said.exit_code)
 
 
 if __name__ == "__main__":

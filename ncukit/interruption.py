@@ -15,6 +15,7 @@ from ncukit.errors import Interrupted
 
 PATIENCE = 5.0
 """Time [s] after a signal in which the next ones change nothing: they would break off the cleaning up."""
+_raised: list[int] = []
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -50,12 +51,12 @@ def finish() -> None:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def undisturbed(*others: signal.Signals) -> Iterator[None]:
     """Keep Ctrl-C from what is started meanwhile: the terminal sends it to all, and this one ends the others.
 
-    It stays blocked in them; here it comes through at the end.
+    It stays blocked in them, and so do ``others``, unless they unblock it; here it comes through at the end.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *others})
     try:
         yield
     finally:
@@ -70,6 +71,7 @@ class _Handler:
     def __call__(self, number: int, frame: Any) -> None:
         if self._last is None or time.monotonic() - self._last > PATIENCE:
             self._last = time.monotonic()
+            _raised.append(number)
             raise KeyboardInterrupt(number)
 
     def unraisable(self, lost: Any) -> None:
@@ -83,6 +85,17 @@ class _Handler:
             self._others(lost)
 
 
+def last() -> Interrupted:
+    """Return as an error what was heard last: for what a library reports without saying what it was."""
+    return as_error(KeyboardInterrupt(*_raised[-1:]))
+
+
+def behind(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the interruption that ``error`` is, or that Python made it from while it made a class (3.11)."""
+    stop = error.__cause__ if isinstance(error, RuntimeError) else error
+    return stop if isinstance(stop, KeyboardInterrupt) else None
+
+
 def as_error(stop: KeyboardInterrupt) -> Interrupted:
     """Return ``stop`` as an error; what was noted on it last says what is kept.
 
@@ -91,4 +104,5 @@ def as_error(stop: KeyboardInterrupt) -> Interrupted:
     """
     number = next((number for number in stop.args if isinstance(number, int)), int(signal.SIGINT))
     message = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
-    return Interrupted(message, next(reversed(getattr(stop, "__notes__", [])), ""), number=number)
+    notes = [note for note in getattr(stop, "__notes__", []) if not note.startswith("Error calling")]
+    return Interrupted(message, next(reversed(notes), ""), number=number)  # without Python's own (3.12)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -164,6 +165,63 @@ runpy.run_module("ncukit", run_name="__main__")
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
     if "--json" in words:
         assert json.loads(done.stdout)["error"]["code"] == "interrupted"
+
+
+MOMENTS = {
+    "before it is heard": """
+import ncukit.interruption as module
+real = module.heard
+def heard():
+    comes()
+    return real()
+module.heard = heard
+""",
+    "when a child was forked": """
+real = os.fork
+def fork():
+    if pid := real():
+        print("child", pid)
+        comes()
+    return pid
+os.fork = fork
+""",
+    "while a class is made": """
+import dataclasses
+real = dataclasses.Field.__set_name__
+def named(field, owner, name):
+    real(field, owner, name)
+    if owner.__name__ == "Finding":
+        comes()
+dataclasses.Field.__set_name__ = named
+""",
+    "while arguments are read": """
+from typer import core
+real = core.TyperCommand.parse_args
+def parsed(*arguments):
+    comes()
+    return real(*arguments)
+core.TyperCommand.parse_args = parsed
+""",
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_named_at_any_moment(moment: str, number: signal.Signals) -> None:
+    program = f"""
+import os, sys
+from ncukit.__main__ import main
+def comes():
+    os.kill(os.getpid(), {int(number)})
+{MOMENTS[moment]}
+sys.argv = ["ncukit", "show", {str(interruptions.COPY)!r}]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    word = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+    assert (done.returncode, done.stderr.strip()) == (128 + number, f"error: {word}")
+    for child in re.findall(r"child (\d+)", done.stdout):
+        assert not Path(f"/proc/{child}").exists()
 
 
 def children() -> set[int]:

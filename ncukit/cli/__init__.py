@@ -106,7 +106,7 @@ def ended(program: typer.Typer) -> int:
     try:
         code = program(prog_name="ncukit", standalone_mode=False)
         if code == Interrupted().exit_code:  # while typer read the arguments
-            return _interrupted(Interrupted())
+            return _interrupted(interruption.last())
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
@@ -123,6 +123,8 @@ def ended(program: typer.Typer) -> int:
         if failures.asks_for_help(error):
             print(error, file=sys.stderr)
             return 2
+        if (stop := interruption.behind(error)) is not None:
+            return _interrupted(interruption.as_error(stop))
         if output.debug:
             raise
         found = failures.as_error(error)

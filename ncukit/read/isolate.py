@@ -32,6 +32,8 @@ _LENGTH = struct.Struct("<I")
 _END = b"\x00"
 _DAMAGED = b"\x01"
 _FAULT = b"\x02"
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""What ends a child; blocked while it starts, so that its parent ends it."""
 _PATIENCE = 0.2
 """[s] that a child gets to end by itself before it is killed."""
 _HANG = 25
@@ -50,7 +52,7 @@ class Reader:
         self._status: int | None = None
         self._process = os.getpid()
         try:
-            with undisturbed():
+            with undisturbed(*ENDING):
                 self._wait, self._requests, self._answers = _starter()(path, checked)
         except KeyboardInterrupt:  # held back until the child was there, unless another thread took it
             self.__del__()
@@ -146,8 +148,9 @@ def _fork(path: str, checked: bool) -> _Start:
     pid = os.fork()
     if pid == 0:
         try:
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in ENDING:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             os.close(request_in)
             os.close(answer_out)
             serve(path, request_out, answer_in, checked=checked)
@@ -164,9 +167,8 @@ def _execute(path: str, checked: bool) -> _Start:
     program = f"import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4, {checked=})"
     files = [(os.POSIX_SPAWN_DUP2, request_out, 3), (os.POSIX_SPAWN_DUP2, answer_in, 4)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    pid = os.posix_spawn(
-        sys.executable, [sys.executable, "-P", "-c", program, path], environment, file_actions=files
-    )
+    command = [sys.executable, "-P", "-c", program, path]
+    pid = os.posix_spawn(sys.executable, command, environment, file_actions=files, setsigmask=[signal.SIGINT])
     os.close(request_out)
     os.close(answer_in)
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
