@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import marshal
 import os
 import re
 import stat
@@ -373,14 +374,26 @@ def test_a_cache_that_takes_nothing_does_not_stop_a_page(
     assert not list(compiled.iterdir())
 
 
-@pytest.mark.parametrize("kept", [0, 40, 41, 60, -1])
-def test_a_compiled_template_that_is_damaged_is_made_again(compiled: Path, kept: int) -> None:
-    """40 characters of a file are the checksum of its source."""
+@pytest.mark.parametrize(
+    "damage", ["empty", "cut", "shortened", "flipped", "another's", "another template's"]
+)
+def test_a_compiled_template_that_is_damaged_is_made_again(compiled: Path, damage: str) -> None:
     first = rendered(transpose())
     good = {path: path.read_bytes() for path in compiled.iterdir()}
     assert good
-    for path, content in good.items():
-        path.write_bytes(content[:kept])
+    for (path, content), other in zip(good.items(), reversed(good.values()), strict=True):
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 4
+        path.write_bytes(
+            {
+                "empty": b"",
+                "cut": content[:40],
+                "shortened": content[:-1],
+                "flipped": bytes(flipped),
+                "another's": marshal.dumps({"no": "code"}),
+                "another template's": other,
+            }[damage]
+        )
     html._environment.cache_clear()
     assert rendered(transpose()) == first
     assert {path: path.read_bytes() for path in compiled.iterdir()} == good

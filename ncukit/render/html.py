@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib.util
 import marshal
 import os
@@ -144,9 +145,10 @@ def _compiled() -> _Compiled | None:
 
 
 class _Compiled(jinja2.BytecodeCache):
-    """Compiled templates in ``place``, each known by its name and checked against its source.
+    """Compiled templates in ``place``, known by their names and checked: against the source, and as a whole.
 
-    A full disk keeps none.  Jinja's own cache reads a file in tiny pieces, which takes six times as long.
+    A full disk keeps none.  Jinja's own cache notices no damage, and reads a file in tiny pieces, which takes
+    six times as long.
     """
 
     def __init__(self, place: Path) -> None:
@@ -157,15 +159,23 @@ class _Compiled(jinja2.BytecodeCache):
         return f"{self._made_by}-{super().get_cache_key(name)}.cache"
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        source = bucket.checksum.encode()
-        with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
+        with contextlib.suppress(OSError):
             kept = (self._place / bucket.key).read_bytes()
-            if kept.startswith(source):
-                bucket.code = marshal.loads(kept[len(source) :])  # noqa: S302 - the folder is checked
+            head, code = kept[:_DIGEST], kept[_DIGEST:]
+            if head == _digest(bucket, code):
+                bucket.code = marshal.loads(code)  # noqa: S302 - as it was written, in the user's own folder
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
         with contextlib.suppress(UsageError):
-            write_bytes(self._place / bucket.key, bucket.checksum.encode(), marshal.dumps(bucket.code))
+            code = marshal.dumps(bucket.code)
+            write_bytes(self._place / bucket.key, _digest(bucket, code), code)
+
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+def _digest(bucket: jinja2.bccache.Bucket, code: bytes) -> bytes:
+    return hashlib.sha256(bucket.checksum.encode() + code).digest()
 
 
 def _source(name: str) -> str:
