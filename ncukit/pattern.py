@@ -23,6 +23,9 @@ else:
             self.pattern = pattern
             self.given = flags
 
+        def __reduce__(self) -> tuple[Any, ...]:
+            return type(self), (self.pattern, self.given)
+
         def __getattr__(self, name: str) -> Any:
             found = getattr(re.compile(self.pattern, self.given), name)
             setattr(self, name, found)  # asked for once

@@ -87,7 +87,7 @@ def _init(cls: Any, fields: tuple[dataclasses.Field[Any], ...], post: bool) -> C
         known,
         argdefs=tuple(defaults),
     )
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__module__, init.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
     init.__annotations__ = {field.name: field.type for field in arguments} | {"return": None}
     return init
 

@@ -96,7 +96,7 @@ def test_the_commands_are_known() -> None:
 def test_what_is_begun_for_nothing_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "load", lambda path: time.sleep(60))
     ahead.start(["show", SAMPLE])
-    (reader,) = ahead._begun
+    ((reader, _),) = ahead._begun
     start = time.monotonic()
     ahead.end()
     assert time.monotonic() - start < isolate._PATIENCE
@@ -131,7 +131,7 @@ def test_the_library_gets_no_file_whose_container_is_not_sound(
     damaged = tmp_path / "cut.ncu-rep"
     damaged.write_bytes(Path(SAMPLE).read_bytes()[:-1])
     ahead.start(["show", str(damaged)])
-    (reader,) = ahead._begun
+    ((reader, _),) = ahead._begun
     reader.close(patience=20)
     assert reader._status == 0
     assert not opened.exists()
@@ -139,7 +139,7 @@ def test_the_library_gets_no_file_whose_container_is_not_sound(
         Source(damaged)
     ahead.end()
     ahead.start(["show", SAMPLE])
-    (reader,) = ahead._begun
+    ((reader, _),) = ahead._begun
     reader.close(patience=20)
     assert opened.read_text() == SAMPLE
 
@@ -160,3 +160,13 @@ def test_a_command_reads_once(words: tuple[str, ...], tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no library" in done.stderr
     assert len(log.read_text().splitlines()) == 1
+
+
+def test_a_file_that_changed_since_is_read_anew(begun: list[str], tmp_path: Path) -> None:
+    place = tmp_path / "a.ncu-rep"
+    place.write_bytes(Path(SAMPLE).read_bytes())
+    ahead.start(["show", str(place)])
+    place.write_bytes(Path(OTHER).read_bytes())
+    names = [raw.demangled for raw in Source(place).launches(NAMES)]
+    assert names == [raw.demangled for raw in Source(OTHER).launches(NAMES)]
+    assert begun[:2] == [str(place)] * 2

@@ -171,6 +171,32 @@ def test_odd_names_of_files_are_names(stem: str, tmp_path: Path, one: Path) -> N
     assert sorted(tmp_path.iterdir()) == sorted([tmp_path / name, page])
 
 
+def test_a_name_that_is_no_text_is_a_name(tmp_path: Path, one: Path) -> None:
+    """Linux takes any bytes; the native library and JSON want UTF-8."""
+    name = os.fsdecode(b"\xff\xfe.ncu-rep")
+    shutil.copy(one, tmp_path / name)
+    assert ncukit(tmp_path, "show", name).returncode == 0
+    assert ncukit(tmp_path, "report", name).returncode == 0
+    assert json.loads(ncukit(tmp_path, "metrics", name, "--json").stdout)["file"] == name
+    done = ncukit(tmp_path, "dataset", "build", ".", "-o", "fleet")
+    assert done.returncode == 2
+    assert r"the name b'\xff\xfe.ncu-rep' is no UTF-8" in said(done.stderr)[0]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path, one: Path) -> None:
+    for name in ("x.ncu-rep", "x.json", "x.nsys-rep"):
+        os.mkfifo(tmp_path / name)
+    commands = [(verb, "x.ncu-rep") for verb in ("show", "report", "metrics", "advise")]
+    commands += [(verb, "x.json") for verb in ("timeline", "ops", "advise")]
+    for words in (*commands, ("timeline", "x.nsys-rep"), ("show", one, "--timeline", "x.json")):
+        done = ncukit(tmp_path, *words)
+        assert (done.returncode, "is a pipe or device" in said(done.stderr)[0]) == (4, True), words
+    shutil.copy(one, tmp_path / "sound.ncu-rep")
+    done = ncukit(tmp_path, "dataset", "build", ".", "-o", "fleet")
+    assert (done.returncode, "1 cannot be used" in done.stdout) == (4, True)
+    assert ncukit(tmp_path, "index", ".").returncode == 0
+
+
 def test_a_name_of_255_bytes_can_be_written(tmp_path: Path, one: Path) -> None:
     page = tmp_path / ("b" * 250 + ".html")
     assert ncukit(tmp_path, "report", one, "-o", page.name).returncode == 0

@@ -84,6 +84,8 @@ def given_is_report(path: Path) -> bool:
     """Return whether ``path`` is a report of ncu, by its name or how it begins."""
     if path.suffix in (".ncu-rep", ".ncu-repz", ".csv", ".nsight-cuprof-report"):
         return True
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             return file.read(4) == b"NVR\0"

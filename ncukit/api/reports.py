@@ -131,7 +131,7 @@ class Reports:
     """
 
     def __init__(self, paths: Iterable[PathLike], *, isolate: bool = True) -> None:
-        self.paths = tuple(str(path) for path in paths)
+        self.paths = tuple(os.fsdecode(path) for path in paths)
         self.isolate = isolate
 
     def __repr__(self) -> str:

@@ -105,7 +105,7 @@ def report(
         if open_:
             typer.launch(target.resolve().as_uri())
 
-    each_file(files, write)
+    each_file(list(targets), write)
 
 
 def _targets(files: list[str], output: str | None, *, folder: bool, force: bool) -> dict[str, Path]:

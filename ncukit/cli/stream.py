@@ -19,7 +19,9 @@ def print_report(file: str, launches: Iterable[str], region: Mapping[str, Any] |
 
     It is printed when the last launch was read: a file that breaks in the middle prints its error alone.
     """
-    with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as buffer:
+    with tempfile.SpooledTemporaryFile(
+        IN_MEMORY, "w+", encoding="utf-8", errors="backslashreplace", newline=""
+    ) as buffer:  # a file may have a name that is no UTF-8
         for piece in report_text(file, launches, region):
             buffer.write(piece)  # writelines would look at the size when all is in memory
         buffer.write("\n")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ncukit.errors import ReportNotFound
+from ncukit.errors import ReportNotFound, UsageError
 
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 """Names of reports, where a folder is named."""
@@ -20,6 +20,7 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
 
     Raises:
         ReportNotFound: one of them means no file.
+        UsageError: a name is no text.
     """
     found: dict[str, str] = {}
     for given in inputs:
@@ -28,8 +29,19 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
             hint = "quote patterns; ** means folders of any depth"
             raise ReportNotFound(os.fspath(given), f"no report matches {os.fspath(given)!r}", hint)
         for name in named:
+            if not _is_text(name):
+                raise UsageError(f"the name {os.fsencode(name)!r} is no UTF-8", "rename that file or folder")
             found.setdefault(os.path.abspath(name), name)
     return found
+
+
+def _is_text(name: str) -> bool:
+    """Return whether ``name`` can be written into a table."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _files(given: str) -> Iterator[str]:

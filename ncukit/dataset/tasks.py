@@ -6,10 +6,12 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ncukit.errors import NcukitError, ReaderCrashed, ReportError, ReportNotFound, UsageError
 from ncukit.model import Kernel
+from ncukit.read.formats import refuse_pipe
 from ncukit.record import dataclass
 
 
@@ -60,6 +62,7 @@ def extract(task: Task) -> Outcome:
     try:
         found = os.stat(task.path)
         outcome = replace(outcome, size=found.st_size, mtime_ns=found.st_mtime_ns)
+        refuse_pipe(Path(task.path))
         outcome = replace(outcome, sha256=digest(task.path))
         if task.known and outcome.sha256 == task.known:
             return replace(outcome, unchanged=True)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 COMMANDS = frozenset(("report", "show", "metrics", "compare"))
 """Those that read the report at once that stands first among their arguments."""
 
-_begun: list[Reader] = []
+_begun: list[tuple[Reader, tuple[int, ...]]] = []
+"""At most one, with the state of its file before."""
 
 
 def start(arguments: Sequence[str]) -> None:
@@ -31,21 +32,31 @@ def start(arguments: Sequence[str]) -> None:
         return
     for argument in arguments:
         if argument.endswith(".ncu-rep") and os.path.isfile(argument):
-            from ncukit.read.isolate import Reader
+            with suppress(OSError, ImportError):  # no process, no file can be had: who needs it says so
+                from ncukit.read.container import state
+                from ncukit.read.isolate import Reader
 
-            with suppress(OSError):  # no process can be had now: who needs it says so
-                _begun.append(Reader(argument, checked=False))
+                before = state(argument)
+                _begun.append((Reader(argument, checked=False), before))
             return
 
 
 def take(path: str) -> Reader | None:
-    """Return the reader that was begun for ``path``, once; None: there is none."""
-    if _begun and Path(_begun[0].path) == Path(path) and _begun[0].ours:
-        return _begun.pop()
+    """Return the reader that was begun for ``path``, once; None: there is none, or the file has changed."""
+    from ncukit.read.container import state
+
+    for reader, before in _begun:
+        if Path(reader.path) == Path(path) and reader.ours:
+            if state(path) != before:
+                end()
+                return None
+            _begun.clear()
+            return reader
     return None
 
 
 def end() -> None:
     """End what was begun and never taken, at once."""
     while _begun:
-        _begun.pop().close(patience=0)
+        reader, _ = _begun.pop()
+        reader.close(patience=0)

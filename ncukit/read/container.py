@@ -64,6 +64,12 @@ class Container:
         return self.whole and self.path.name.endswith(".ncu-repz") == (self.kind == "ncu-repz")
 
 
+def state(path: str | Path) -> tuple[int, ...]:
+    """Return what tells whether the file at ``path`` is the same still: device, inode, size, change."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def check(path: str | Path) -> Container:
     """Return the container of the report at ``path``.
 

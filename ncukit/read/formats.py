@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from ncukit.errors import ReportNotFound
 from ncukit.pattern import pattern
 
 GZIP = b"\x1f\x8b"
@@ -99,6 +100,16 @@ TEXT_PARTS = (
     Format("what ncu printed on the terminal, not the report", _CSV, b"), context 1, stream "),
     Format("a table of nsys stats", _NSYS_TABLE, b"total time (ns)"),
 )
+
+
+def refuse_pipe(path: Path) -> None:
+    """Refuse what is neither a file nor a folder: to open a pipe would wait for ever.
+
+    Raises:
+        ReportNotFound: it is a pipe or a device.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ReportNotFound(path, f"{path} is a pipe or device, not a file", "Write it to a file first.")
 
 
 def identify(head: bytes) -> Format:

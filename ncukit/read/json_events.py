@@ -49,6 +49,7 @@ class Events:
         self.count = 0
 
     def __iter__(self) -> Iterator[Any]:
+        formats.refuse_pipe(self.path)
         try:
             with self.path.open("rb") as raw:
                 packed = raw.read(2) == GZIP

@@ -7,6 +7,7 @@ it cannot read, and aborts the process on some damaged files: check the containe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -35,12 +36,24 @@ def load(path: str) -> Any:
 
     Its first result is read as well, before anybody says what is wanted of it: that takes longest.
     """
-    import ncu_report
-
+    try:
+        import ncu_report
+    except Exception as error:
+        raise ImportError(f"ncu_report cannot be loaded: {type(error).__name__}: {error}") from error
+    path = _named(path)
     context = ncu_report.load_report(path)
     if context.num_ranges() and context.range_by_idx(0).num_actions():
         context.range_by_idx(0).action_by_idx(0)
     return context
+
+
+def _named(path: str) -> str:
+    """Return a path that the library takes: it wants UTF-8, and a file may have another name."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return f"/proc/self/fd/{os.open(path, os.O_RDONLY)}"  # until the process ends: it reads one report
+    return path
 
 
 def results(context: Any, wanted: Wanted) -> Iterator[Plain]:

@@ -253,6 +253,7 @@ def _failed_calls(trace: Trace) -> str:
 
 
 def _head(path: Path) -> bytes:
+    formats.refuse_pipe(path)
     try:
         with path.open("rb") as file:
             head = file.read(formats.HEAD)

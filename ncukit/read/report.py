@@ -12,7 +12,7 @@ from ncukit.model import Wanted
 from ncukit.read import ahead, native
 from ncukit.read import isolate as child
 from ncukit.read.blocks import MAGIC
-from ncukit.read.container import Container, check, readable_files
+from ncukit.read.container import Container, check, readable_files, state
 
 if TYPE_CHECKING:
     from ncukit.model import RawKernel, ReportFile
@@ -35,6 +35,7 @@ class Source:
         self._csv: list[RawKernel] | None = None
         self._container: Container | None = None
         self._reader: child.Reader | None = None
+        self._state: tuple[int, ...] | None = None
         self.warnings: tuple[str, ...] = ()
         if stdin is not None:
             from ncukit.read.csv import read_csv
@@ -45,7 +46,7 @@ class Source:
 
             self._csv = read_csv(Path(self.path))
         else:
-            self._container = check(self.path)
+            self._container, self._state = check(self.path), state(self.path)
             self.warnings = self._container.warnings
             if isolate and self._container.direct:
                 # it parses while the caller gets ready
@@ -110,8 +111,10 @@ class Source:
 
         with open(self.path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        size = os.path.getsize(self.path)
-        return ReportFile(self.path, size, digest, launches, self.warnings, recorded(self.path))
+        size, warnings = os.path.getsize(self.path), self.warnings
+        if self._state not in (None, state(self.path)):
+            warnings += ("it changed while it was read: size and hash are not of what was read",)
+        return ReportFile(self.path, size, digest, launches, warnings, recorded(self.path))
 
     def _damaged(self, what: str) -> ReportFormatError:
         return ReportFormatError(
@@ -123,6 +126,8 @@ class Source:
 
 
 def _is_report(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(len(MAGIC)) == MAGIC

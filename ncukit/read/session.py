@@ -48,6 +48,8 @@ def recorded(path: str | Path) -> Recorded:
 
 def created(path: str | Path) -> datetime | None:
     """Return when ncu made the report at ``path`` (UTC), as it says itself; None where it does not."""
+    if not os.path.isfile(path):
+        return None
     try:
         with open(path, "rb") as file:
             seconds = session_created(file, os.fstat(file.fileno()).st_size)

@@ -31,6 +31,8 @@ def open_any_trace(
 
 def is_json(path: Path) -> bool:
     """Return whether the file begins like JSON, packed by gzip or not; one that cannot be read does not."""
+    if not path.is_file():
+        return path.name.endswith((".json", ".json.gz"))
     try:
         with path.open("rb") as file:
             head = file.read(_LOOK)
