@@ -37,6 +37,8 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
             raise UsageError(f"cannot write {path}: it is a link to {path.readlink()}", hint)
         if path.exists() and not path.is_file():
             raise UsageError(f"cannot write {path}: it is no file", hint)
+        if path.exists() and (what := _measured(path)):
+            raise UsageError(f"cannot write {path}: it is {what}, which --force does not replace", hint)
     except OSError as error:
         raise _unwritable(path, error, hint) from error
     try:
@@ -52,6 +54,20 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
     finally:
         with suppress(OSError):  # renamed, or never made
             written.unlink()
+
+
+_MEASURED = {
+    b"NVR\0": "a report of Nsight Compute",
+    b"NVIDIA Tegra Profiler": "a report of Nsight Systems",
+    b"SQLite format 3\0": "a database, as nsys exports it",
+}
+"""How files begin that ncukit never writes: what was measured is never replaced, least of all by its page."""
+
+
+def _measured(path: Path) -> str | None:
+    with path.open("rb") as file:
+        head = file.read(max(map(len, _MEASURED)))
+    return next((what for begin, what in _MEASURED.items() if head.startswith(begin)), None)
 
 
 def check_new(path: Path, *, force: bool) -> None:

@@ -170,3 +170,14 @@ def test_a_file_that_changed_since_is_read_anew(begun: list[str], tmp_path: Path
     names = [raw.demangled for raw in Source(place).launches(NAMES)]
     assert names == [raw.demangled for raw in Source(OTHER).launches(NAMES)]
     assert begun[:2] == [str(place)] * 2
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(tmp_path: Path) -> None:
+    place = tmp_path / "a.ncu-rep"
+    place.write_bytes(Path(SAMPLE).read_bytes())
+    source = Source(place)
+    assert list(source.launches(NAMES))
+    assert source.described(1).warnings == ()
+    place.write_bytes(Path(OTHER).read_bytes())
+    (said,) = source.described(1).warnings
+    assert said.startswith("it changed while it was read")

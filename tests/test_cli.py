@@ -292,8 +292,12 @@ def test_what_an_encoding_lacks_is_escaped(tmp_path: Path, without_code: Path) -
 
 
 def test_debug_adds_the_traceback(ncukit: Cli) -> None:
-    with pytest.raises(NcukitError, match=r"there is no file missing\.ncu-rep"):
-        ncukit("show", "missing.ncu-rep", "--debug")
+    for words, code in ((("show", "missing.ncu-rep"), 4), (("show", "--nope"), 2)):
+        done, more = ncukit(*words), ncukit(*words, "--debug")
+        assert done.returncode == more.returncode == code
+        assert more.stderr.startswith("Traceback")
+        assert more.stderr.endswith(done.stderr)
+        assert len(done.stderr.splitlines()) == 2
 
 
 # Several files
@@ -303,6 +307,11 @@ def test_several_files_are_one_json_object_a_line(ncukit: Cli) -> None:
     done = ncukit("metrics", ONE, MANY, "--json")
     assert done.returncode == 0
     assert [document["file"] for document in done.documents] == [str(ONE), str(MANY)]
+
+
+def test_a_report_named_twice_has_one_page(ncukit: Cli, tmp_path: Path) -> None:
+    done = ncukit("report", ONE, ONE, "-o", f"{tmp_path}/pages/")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
 
 
 @pytest.mark.parametrize("command", ["metrics", "show"])

@@ -18,6 +18,7 @@ from ncukit.tools import cuda
 from ncukit.tools.bundle import write_bundle
 from ncukit.tools.doctor import SPOILING, Check, Examination, Machine, State, examine
 from ncukit.tools.run import run
+from tests.command import ncukit
 from tests.conftest import follows_its_schema
 from tests.fakes import install
 
@@ -255,6 +256,16 @@ def test_json_has_the_same_facts(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert data["can"]["read_reports"] is True
     assert {"id", "state", "detail", "fix"} == set(data["checks"][0])
     assert {c["state"] for c in data["checks"]} <= {"pass", "fail", "unknown"}
+
+
+def test_a_bundle_replaces_nothing_unasked(tmp_path: Path) -> None:
+    place = tmp_path / "bug.zip"
+    place.write_text("precious")
+    found = ncukit("doctor", "--bundle", "-o", place)
+    assert (found.returncode, place.read_text()) == (2, "precious")
+    assert ncukit("doctor", "--bundle", "-o", place, "--force").returncode == 0
+    assert place.read_bytes().startswith(b"PK")
+    assert ncukit("doctor", "-o", tmp_path / "other").returncode == 2
 
 
 def test_the_bundle_holds_the_facts_and_no_secrets(tmp_path: Path) -> None:

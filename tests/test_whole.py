@@ -29,6 +29,15 @@ def test_a_pipe_or_a_folder_is_not_replaced(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.parametrize("begin", [b"NVR\0", b"SQLite format 3\0"])
+def test_what_was_measured_is_never_replaced(tmp_path: Path, begin: bytes) -> None:
+    (tmp_path / "own").write_bytes(begin + b"measured")
+    with pytest.raises(UsageError, match="which --force does not replace"):
+        write_text(tmp_path / "own", "page", force=True)
+    assert (tmp_path / "own").read_bytes() == begin + b"measured"
+    assert os.listdir(tmp_path) == ["own"]
+
+
 def test_a_file_is_not_called_as_stdout_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="- is no file"):

@@ -116,8 +116,7 @@ def ended(program: typer.Typer) -> int:
             raise
         return _unread()
     except Interrupted as error:
-        if output.debug:
-            raise
+        output.show_where()
         return _interrupted(error)
     except Exception as error:
         if failures.asks_for_help(error):
@@ -125,8 +124,7 @@ def ended(program: typer.Typer) -> int:
             return 2
         if (stop := interruption.behind(error)) is not None:
             return _interrupted(interruption.as_error(stop))
-        if output.debug:
-            raise
+        output.show_where()
         found = failures.as_error(error)
         tell(found)
         return found.exit_code

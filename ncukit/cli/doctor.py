@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ncukit.cli.options import Force
+from ncukit.errors import UsageError
+from ncukit.whole import check_new
+
 if TYPE_CHECKING:
     from ncukit.tools.doctor import Examination
 
@@ -26,6 +30,7 @@ def doctor(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write the bundle.")
     ] = None,
+    force: Force = False,
     ncu: Tool = None,
     nsys: Tool = None,
     nvcc: Tool = None,
@@ -42,6 +47,10 @@ def doctor(
     import os
     import sys
 
+    if output is not None and not bundle:
+        raise UsageError("-o names the file of --bundle", "add --bundle, or write: ncukit doctor > FILE")
+    if output is not None:
+        check_new(output, force=force)
     from ncukit.tools.doctor import Machine, examine
 
     given = {name: path for name, path in (("ncu", ncu), ("nsys", nsys), ("nvcc", nvcc)) if path}

@@ -54,8 +54,7 @@ def each_file(files: list[str], work: Callable[[str], None], *, json: bool = Fal
         try:
             work(file)
         except ReportError as error:
-            if output.debug:
-                raise
+            output.show_where()
             if json:
                 from ncukit.render.json import error_text
 

@@ -11,7 +11,16 @@ from io import TextIOWrapper
 from ncukit.errors import NcukitError
 
 debug = False
-"""Whether --debug was given: errors then end in their traceback."""
+"""Whether --debug was given: errors then say where they come from."""
+
+
+def show_where() -> None:
+    """Print the traceback of the error that is being handled, if --debug was given."""
+    if debug:
+        import traceback
+
+        with suppress(OSError):
+            traceback.print_exc()
 
 
 def complain(error: NcukitError) -> None:
