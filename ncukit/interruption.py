@@ -63,6 +63,23 @@ def undisturbed(*others: signal.Signals) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Let the signals wait for the end of the block: for the little that must not be broken off."""
+    came: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    heard = {number: hears for number in SIGNALS if callable(hears := signal.getsignal(number))}
+    for number in heard if main else ():
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, hears in heard.items() if main else ():
+            signal.signal(number, hears)
+        for number in came[:1]:
+            heard[signal.Signals(number)](number, None)
+
+
 class _Handler:
     def __init__(self, others: Callable[[Any], object]) -> None:
         self._others = others

@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 import typer
 
-from ncukit import cli, demo_reports
+from ncukit import cli, demo_reports, interruption
 from ncukit.api import build_dataset, query_dataset, read
 from ncukit.catalog import load
 from ncukit.dataset import build, parts, query, state, workers
@@ -528,6 +528,42 @@ def test_a_build_that_is_killed_loses_nothing(runs: Path, fleet: Path) -> None:
     assert done.unchanged >= 3
     assert (done.reports, done.launches, len(rows(fleet))) == (15, 485, 485)
     assert not list(fleet.glob("gpu=*/.*"))
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["the first", "a rebuild"])
+def test_a_build_that_is_killed_before_it_saves_goes_on(runs: Path, fleet: Path, forced: bool) -> None:
+    if forced:
+        make(runs, fleet)
+    program = (
+        "import os, signal, sys\n"
+        "from ncukit.dataset import build\n"
+        "stop = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"build.build([sys.argv[1]], sys.argv[2], workers=1, force={forced}, progress=stop)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, runs, fleet], check=False, cwd=CHECKOUT)
+    assert killed.returncode == -signal.SIGKILL
+    assert list(fleet.glob("gpu=*/*.parquet"))
+    assert make(runs, fleet).read == 3
+    assert len(rows(fleet)) == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_no_signal_stops_the_last_saving(
+    runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    real, saved = state.State.save, []
+
+    def save(self: state.State, folder: Path) -> None:
+        saved.append(len(self.files))
+        if len(saved) == 2:
+            os.kill(os.getpid(), number)
+        real(self, folder)
+
+    monkeypatch.setattr(state.State, "save", save)
+    with interruption.heard(), pytest.raises(KeyboardInterrupt):
+        make(runs, fleet)
+    assert saved == [0, 3]
+    assert make(runs, fleet).read == 0
 
 
 def test_two_builds_at_once_do_not_mix(runs: Path, fleet: Path) -> None:

@@ -14,6 +14,7 @@ from ncukit.dataset import workers as local
 from ncukit.dataset.inputs import expand
 from ncukit.dataset.state import ERRORS, METRICS, NOWHERE, Entry, State, locked
 from ncukit.dataset.tasks import Outcome, Task, crashed, extract
+from ncukit.interruption import put_off
 from ncukit.record import dataclass
 from ncukit.whole import beside
 
@@ -75,14 +76,17 @@ def build(
         todo = plan(files, state, home, fingerprint(), force=force, keep=keep)
         state.fingerprint = fingerprint()
         state.doubt(todo.tasks)
+        if todo.tasks:
+            state.save(home)  # whatever ends this build, the next one goes on
         for path in todo.gone:
             _remove(home, state.files.pop(path).parts)
         try:
             with closing(_outcomes(todo.tasks, workers or _cores(), dask)) as outcomes:
                 unchanged = _gather(outcomes, state, home, len(todo.tasks), progress)
         finally:
-            state.save(home)
-            _sweep(home, state)
+            with put_off():
+                state.save(home)
+                _sweep(home, state)
         _write_tables(home, state)
     read = len(todo.tasks) - unchanged
     return Built(
