@@ -95,7 +95,7 @@ class _Handler:
         """Raise again what a destructor swallowed: once it has returned, for it would swallow this too."""
         if isinstance(lost.exc_value, KeyboardInterrupt):
             self._last = None
-            again = threading.Timer(0.01, _thread.interrupt_main, lost.exc_value.args)
+            again = threading.Timer(0.001, _thread.interrupt_main, lost.exc_value.args)
             again.daemon = True
             again.start()
         else:
