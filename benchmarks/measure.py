@@ -126,12 +126,15 @@ def memory(session: int) -> int:
 def in_turns(commands: Sequence[Sequence[str]], rounds: int) -> list[float]:
     """Return the median run time [s] of each command, measured in turns after one run of each.
 
+    Every other turn goes backwards: what runs second finds files, and caches, as the first left them.
+
     Raises:
         subprocess.CalledProcessError: a command failed.
     """
     times: list[list[float]] = [[] for _ in commands]
     for turn in range(rounds + 1):
-        for argv, taken in zip(commands, times, strict=True):
+        pairs = list(zip(commands, times, strict=True))
+        for argv, taken in pairs if turn % 2 else reversed(pairs):
             start = time.perf_counter()
             subprocess.run(
                 argv,

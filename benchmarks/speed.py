@@ -63,7 +63,7 @@ def speed(setting: Setting) -> Iterator[Row]:
     """Start-up, and reports of one and of many launches, beside ncu and a bare ncu_report."""
     every = list(bars(setting))
     commands = list(dict.fromkeys(command for bar in every for command in (bar.ours, bar.theirs)))
-    seconds = dict(zip(commands, in_turns(commands, 1 if setting.quick else 5), strict=True))
+    seconds = dict(zip(commands, in_turns(commands, 1 if setting.quick else 6), strict=True))
     for bar in every:
         name = bar.name if bar.limit else f"{bar.name}, beside {bar.beside}"
         yield ratio(name, seconds[bar.ours], seconds[bar.theirs], "s", bar.beside, bar.limit)

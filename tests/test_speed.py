@@ -38,7 +38,7 @@ def test_bar(name: str, tmp_path: Path) -> None:
     bar = bar_here(name, tmp_path)
     lines = []
     for _ in range(ATTEMPTS):
-        ours, theirs = in_turns((bar.ours, bar.theirs), 5)
+        ours, theirs = in_turns((bar.ours, bar.theirs), 6)
         row = ratio(name, ours, theirs, "s", bar.beside, bar.limit)
         if row.met:
             return
