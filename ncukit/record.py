@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(
-        cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True
-    ) -> Any:
+    def dataclass(cls: type | None = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
         """Return ``cls`` as `dataclasses.dataclass` does with these options.
 
         >>> @dataclass(frozen=True)
@@ -36,9 +34,9 @@ else:
 
         def made(cls: type) -> type:
             inherits = any(map(dataclasses.is_dataclass, cls.__bases__))
-            return _frozen(cls, eq) if frozen and not slots and not inherits else standard(cls)
+            return _frozen(cls, eq) if frozen and not inherits else standard(cls)
 
-        standard = dataclasses.dataclass(frozen=frozen, slots=slots, eq=eq)
+        standard = dataclasses.dataclass(frozen=frozen, eq=eq)
         return made if cls is None else made(cls)
 
 

@@ -32,7 +32,7 @@ def classes(dataclass):
     class Nothing:
         pass
 
-    @dataclass(frozen=True, slots=True)
+    @dataclass(frozen=True)
     class Narrow:
         x: object
 

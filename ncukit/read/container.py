@@ -138,7 +138,9 @@ def _size(path: Path) -> int:
         hint = f"Name a report in it: {', '.join(inside)}" if inside else "There is no .ncu-rep in it."
         raise ReportNotFound(path, f"{path} is a folder, not a report", hint)
     if not stat.S_ISREG(found.st_mode):
-        raise ReportNotFound(path, f"{path} is a pipe or device, not a file", "Write it to a file first.")
+        from ncukit.read.formats import refuse_pipe
+
+        refuse_pipe(path)
     if found.st_size == 0:
         raise ReportEmpty(path, f"{path} is empty (0 bytes)", AGAIN)
     return found.st_size
