@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from ncukit.errors import UsageError
+from ncukit.folders import Folder, hidden_name
 
 _CHUNK = 1 << 18
 HINT = "give another place with -o"
@@ -30,30 +32,46 @@ def beside(path: Path, *, force: bool = True, hint: str = HINT) -> Iterator[Path
     ('whole', 1)
     """
     check_new(path, force=force)
-    written = path.parent / f".ncukit-{os.urandom(8).hex()}.tmp"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink():  # to follow it may lead anywhere, to replace it is not what was meant
-            raise UsageError(f"cannot write {path}: it is a link to {path.readlink()}", hint)
-        if path.exists() and not path.is_file():
-            raise UsageError(f"cannot write {path}: it is no file", hint)
-        if path.exists() and (what := _measured(path)):
-            raise UsageError(f"cannot write {path}: it is {what}, which --force does not replace", hint)
+        folder = Folder.open(path.parent, make=True)
     except OSError as error:
         raise _unwritable(path, error, hint) from error
-    try:
-        os.close(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        yield written
-        written.chmod(0o666 & ~umask())
-        written.replace(path)
-    except OSError as error:
-        about = {str(name) for name in (error.filename, error.filename2) if name is not None}
-        if about and about.isdisjoint({str(path), str(written)}):
-            raise
-        raise _unwritable(path, error, hint) from error
-    finally:
-        with suppress(OSError):  # renamed, or never made
-            written.unlink()
+    with folder:
+        hidden = hidden_name()
+        written = folder.path / hidden
+        try:
+            _check(folder, path, hint)
+            folder.create(hidden).close()
+            yield written
+            folder.publish(hidden, path.name)
+        except OSError as error:
+            about = {str(name) for name in (error.filename, error.filename2) if name is not None}
+            if about and about.isdisjoint({str(path), path.name, str(written), hidden}):
+                raise
+            raise _unwritable(path, error, hint) from error
+        finally:
+            folder.remove(hidden)  # renamed, or never made
+
+
+def _check(folder: Folder, path: Path, hint: str) -> None:
+    """Check that a file may take the place of ``path`` in ``folder``.
+
+    Raises:
+        UsageError: a link, something else than a file, or what was measured is there.
+        OSError: that cannot be told.
+    """
+    found = folder.find(path.name)
+    if found is None:
+        return
+    if stat.S_ISLNK(found.st_mode):  # to follow it may lead anywhere, to replace it is not what was meant
+        to = os.readlink(path.name, dir_fd=folder.descriptor)
+        raise UsageError(f"cannot write {path}: it is a link to {to}", hint)
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError(f"cannot write {path}: it is no file", hint)
+    with folder.open_file(path.name) as file:
+        head = file.read(max(map(len, _MEASURED)))
+    if what := next((what for begin, what in _MEASURED.items() if head.startswith(begin)), None):
+        raise UsageError(f"cannot write {path}: it is {what}, which --force does not replace", hint)
 
 
 _MEASURED = {
@@ -62,12 +80,6 @@ _MEASURED = {
     b"SQLite format 3\0": "a database, as nsys exports it",
 }
 """How files begin that ncukit never writes: what was measured is never replaced, least of all by its page."""
-
-
-def _measured(path: Path) -> str | None:
-    with path.open("rb") as file:
-        head = file.read(max(map(len, _MEASURED)))
-    return next((what for begin, what in _MEASURED.items() if head.startswith(begin)), None)
 
 
 def check_new(path: Path, *, force: bool) -> None:
@@ -105,13 +117,6 @@ def write_bytes(path: Path, *parts: bytes | Path, force: bool = True, hint: str 
             else:
                 file.write(part)
     return path
-
-
-def umask() -> int:
-    """Return the permissions that new files of this process lack."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _unwritable(path: Path, error: OSError, hint: str) -> UsageError:
