@@ -13,7 +13,18 @@ from tests.conftest import CHECKOUT
 
 # Lower ranks know nothing of higher ones; a module may import its own rank (docs/architecture.md shows this).
 RANKS = (
-    {"errors", "units", "resources", "interruption", "whole", "folders", "schemas", "record", "pattern"},
+    {
+        "errors",
+        "units",
+        "resources",
+        "interpreter",
+        "interruption",
+        "whole",
+        "folders",
+        "schemas",
+        "record",
+        "pattern",
+    },
     {"model", "tools", "catalog", "workload", "cluster"},
     {"collect", "read", "normalise", "roofline", "frame"},
     {"diagnose"},

@@ -102,18 +102,37 @@ def environment_data(child: ChildEnvironment) -> dict[str, Any]:
 
 
 def git_data(source: Path | None, environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the git revision of the script, and whether it differs from it; None outside of a repository."""
+    """Return the git revision of the script, and whether it differs from it; None outside of a repository.
+
+    ``git status`` runs what the repository's own configuration names: monitors, filters, transports of
+    objects that are missing.  The script is compared here instead, byte by byte.
+    """
     if source is None:
         return None
     try:
-        git = ["git", "-C", str(source.absolute().parent)]
-        head = run([*git, "rev-parse", "HEAD"], env=environ, timeout=10)
-        status = run([*git, "status", "--porcelain", "--", source.name], env=environ, timeout=10)
+        head = _git(source, environ, "HEAD")
+        blob = _git(source, environ, f"HEAD:./{source.name}") if head is not None else None
     except ToolError:
         return None
-    if head.returncode or status.returncode:
+    if head is None:
         return None
-    return {"revision": head.stdout.strip(), "modified": bool(status.stdout.strip())}
+    return {"revision": head, "modified": blob is None or blob not in _blobs(source.read_bytes(), len(blob))}
+
+
+def _git(source: Path, environ: Mapping[str, str], name: str) -> str | None:
+    """Return the object that git calls ``name`` in the folder of ``source``; git itself runs nothing."""
+    quiet = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    folder = str(source.absolute().parent)
+    command = ["git", "-c", "core.fsmonitor=false", "-C", folder, "rev-parse", "--verify", "--quiet", name]
+    done = run(command, env={**environ, **quiet}, timeout=10)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _blobs(data: bytes, digits: int) -> list[str]:
+    """Return what git calls a file of ``data``, as it is and with the line ends that git stores."""
+    kind = hashlib.sha256 if digits == 64 else hashlib.sha1
+    stored = (data, data.replace(b"\r\n", b"\n"))
+    return [kind(b"blob %d\0" % len(text) + text, usedforsecurity=False).hexdigest() for text in stored]
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol, TypeVar
 
 from ncukit.errors import NcukitError
+from ncukit.interpreter import safe_path
 from ncukit.interruption import undisturbed
 
 _HANG = 60
@@ -47,9 +48,10 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(work, other), daemon=True)
-        resource_tracker.ensure_running()  # it unblocks signals when it starts
-        with undisturbed():
-            self.process.start()
+        with safe_path():
+            resource_tracker.ensure_running()  # it unblocks signals when it starts
+            with undisturbed():
+                self.process.start()
         other.close()
         self.task: Any = None
         self.ready = False

@@ -23,6 +23,7 @@ from dataclasses import asdict
 from typing import IO
 
 from ncukit.errors import ReaderCrashed, ReportError
+from ncukit.interpreter import safe_path
 from ncukit.interruption import undisturbed
 from ncukit.model import Wanted
 from ncukit.read import native
@@ -201,7 +202,8 @@ def _spawn(path: str, checked: bool) -> _Start:
     answer_out, answer_in = context.Pipe(duplex=False)
     arguments = (path, request_out, answer_in, checked)
     process = context.Process(target=_serve_spawned, args=arguments, daemon=True)
-    process.start()
+    with safe_path():
+        process.start()
     request_out.close()
     answer_in.close()
 
