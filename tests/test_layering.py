@@ -15,6 +15,7 @@ from tests.conftest import CHECKOUT
 RANKS = (
     {
         "errors",
+        "media",
         "units",
         "resources",
         "interpreter",

@@ -42,8 +42,7 @@ def advise(
 
     found = api.advise(run, timeline=timeline, range=range_, export=exporter(nsys))
     if json:
-        from json import dumps
-
+        from ncukit.media import dumps
         from ncukit.render.advice import advice_data
 
         print(dumps(advice_data(found), ensure_ascii=False, allow_nan=False))

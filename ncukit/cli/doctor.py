@@ -61,7 +61,7 @@ def doctor(
         path = write_bundle(examination, output)
         print(f"wrote {path}", file=sys.stderr)
     if json:
-        from json import dumps
+        from ncukit.media import dumps
 
         print(dumps(examination.as_dict(), ensure_ascii=False))
     elif not bundle:

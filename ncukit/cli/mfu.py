@@ -91,7 +91,7 @@ def mfu(
 
         raise no_sku(find_sku(found.peak.name), "--peak")
     if json:
-        from json import dumps
+        from ncukit.media import dumps
 
         print(dumps(mfu_data(found), ensure_ascii=False, allow_nan=False))
     else:

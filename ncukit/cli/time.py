@@ -79,7 +79,7 @@ def time(
         timings = api.time(target or [], options=options, listener=teller)
     for timing in timings:
         if json:
-            from json import dumps
+            from ncukit.media import dumps
 
             print(dumps(timing.as_dict(), ensure_ascii=False, allow_nan=False))
         else:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ncukit.errors import ReportFormatError, UsageError
+from ncukit.media import word
 from ncukit.model.run import RUN_SCHEMA, TIMING_SCHEMA, OutputFile, Run, Timing
 from ncukit.schemas.documents import read_document
 
@@ -53,7 +54,7 @@ class RunDirectory:
             if path.exists() and (not path.is_dir() or any(path.iterdir())):
                 raise UsageError(
                     f"{path} exists already",
-                    f"--resume {path} goes on with a broken-off run; else give another folder with -o",
+                    f"--resume {word(path)} goes on with a broken-off run; else give another folder with -o",
                 )
             made = not path.exists()
             _make(path, exist_ok=True)

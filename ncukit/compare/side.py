@@ -12,6 +12,7 @@ from ncukit.collect.directory import PROFILE, RECORD, TIMING, inside, read_recor
 from ncukit.compare import baseline
 from ncukit.compare.samples import samples
 from ncukit.errors import ReportEmpty, ReportError, ReportNotFound
+from ncukit.media import word
 from ncukit.model import Kernel, ReportFile, Wanted
 from ncukit.model.comparison import Side
 from ncukit.model.recorded import Recorded
@@ -126,7 +127,9 @@ def _run(path: Path, choice: Choice) -> Side:
     run = read_record(path)
     report = inside(path, PROFILE)
     if not report.is_file():
-        raise ReportNotFound(report, f"the run {path} holds no counters", f"ncukit profile --resume {path}")
+        raise ReportNotFound(
+            report, f"the run {path} holds no counters", f"ncukit profile --resume {word(path)}"
+        )
     side = _reports(path.name, [report], choice)
     tools = run.tools.get("ncu")
     version = tools.get("version") if isinstance(tools, dict) else None

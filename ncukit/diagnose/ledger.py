@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
@@ -12,6 +11,7 @@ from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.worded import Worded
 from ncukit.diagnose.wording import Unknown, Wording
+from ncukit.media import word
 from ncukit.model import Evidence, Experiment, Finding
 from ncukit.model.finding import Confidence
 from ncukit.record import dataclass
@@ -116,7 +116,7 @@ def run(facts: Facts) -> tuple[str, ...]:
     """Return the commands that measure the changed kernel and compare it with this report."""
     kernel = facts.kernel
     which = same_again(kernel.name, kernel.index, kernel.raw.workload)
-    before = shlex.quote(PurePath(kernel.file).name or "before.ncu-rep")
+    before = word(PurePath(kernel.file).name or "before.ncu-rep")
     return (
         f"ncu --set full --import-source on {which} -o after {PROGRAM}",
         f"ncukit compare {before} after.ncu-rep",

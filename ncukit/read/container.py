@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
+from ncukit.media import word
 from ncukit.read.blocks import AGAIN, KNOWN_VERSION, MAGIC, Fault, Part, walk
 from ncukit.record import dataclass
 
@@ -84,7 +85,9 @@ def check(path: str | Path) -> Container:
         with path.open("rb") as file:
             return _check(path, file, size)
     except PermissionError as exc:
-        raise ReportNotFound(path, f"{path} cannot be opened: permission denied", f"chmod +r {path}") from exc
+        raise ReportNotFound(
+            path, f"{path} cannot be opened: permission denied", f"chmod +r {word(path)}"
+        ) from exc
     except OSError as exc:
         raise ReportNotFound(path, f"{path} cannot be read: {exc.strerror}", "Check the disk.") from exc
 
@@ -128,7 +131,7 @@ def _size(path: Path) -> int:
         raise ReportNotFound(path, f"there is no file {path}", hint) from exc
     except PermissionError as exc:
         message = f"{path} cannot be reached: permission denied"
-        raise ReportNotFound(path, message, f"chmod +x {path.parent}") from exc
+        raise ReportNotFound(path, message, f"chmod +x {word(path.parent)}") from exc
     except (OSError, ValueError) as exc:
         raise ReportNotFound(path, f"{str(path)!r} is not a usable path: {exc}", "Check the path.") from exc
     if stat.S_ISDIR(found.st_mode):
@@ -195,7 +198,7 @@ def _check_other(path: Path, file: BinaryIO, size: int) -> Container:
     file.seek(end)
     if file.read(4) == zstd.MAGIC:
         message = f"{path} holds several zstd frames; a compressed report (.ncu-repz) is one"
-        raise ReportFormatError(path, message, f"Unpack it first: zstd -dc {path} > report.ncu-rep")
+        raise ReportFormatError(path, message, f"Unpack it first: zstd -dc {word(path)} > report.ncu-rep")
     warnings = (_behind(size, end),) if end < size else ()
     return Container(path, size, (Part(0, end),), warnings, "ncu-repz")
 

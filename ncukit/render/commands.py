@@ -12,6 +12,7 @@ import shlex
 from contextlib import suppress
 from pathlib import Path, PurePath
 
+from ncukit.media import word
 from ncukit.model import Kernel
 from ncukit.tools.names import after_failure, same_again
 
@@ -49,7 +50,7 @@ def timeline(file: str) -> tuple[str, str]:
 
 def quoted(path: str) -> str:
     """Return the base name of ``path`` for a shell; no folder of the machine that made the page."""
-    return shlex.quote(PurePath(path).name or "report.ncu-rep")
+    return word(PurePath(path).name or "report.ncu-rep")
 
 
 def typed(path: str | PurePath) -> str:
@@ -72,5 +73,5 @@ def pasteable(command: str, path: str) -> str:
     """
     if not command.startswith("ncukit "):
         return command
-    word = rf"(?<!\S){re.escape(quoted(path))}(?!\S)"
-    return re.sub(word, lambda _: shlex.quote(typed(path)), command, count=1)
+    call = rf"(?<!\S){re.escape(quoted(path))}(?!\S)"
+    return re.sub(call, lambda _: shlex.quote(typed(path)), command, count=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ncukit.media import visible
 from ncukit.render.line import Line
 from ncukit.render.text.parts import number
 
@@ -37,7 +38,7 @@ def flat(line: Line) -> str:
 
 def code(text: str) -> str:
     """Return ``text`` as code that no backtick in it can end."""
-    return f"`{text.replace('`', ' ').replace('|', '¦')}`" if text else ""
+    return f"`{visible(text).replace('`', ' ').replace('|', '¦')}`" if text else ""
 
 
 def escape(text: str) -> str:
@@ -46,4 +47,5 @@ def escape(text: str) -> str:
     >>> escape("a|b <c>")
     'a\\\\|b \\\\<c\\\\>'
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split(" "))).replace("\n", " ").replace("@", "&#64;")
+    plain = visible(text.replace("\r\n", " ").replace("\n", " "))
+    return _SPECIAL.sub(r"\\\1", plain).replace("@", "&#64;")

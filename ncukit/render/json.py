@@ -7,13 +7,13 @@ that ten thousand launches need the memory of one.
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ncukit.errors import NcukitError
+from ncukit.media import dumps
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roofline, Value, Verdict
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ COSTS = (
 )
 """Numbers of `ncukit.model.source.Cost`."""
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
+_encode = functools.partial(dumps, allow_nan=False)
 
 
 def report_text(file: str, launches: Iterable[str], region: Mapping[str, Any] | None = None) -> Iterator[str]:

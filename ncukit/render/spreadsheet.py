@@ -6,6 +6,8 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from ncukit.media import visible
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet computes (OWASP, CSV injection)."""
 
@@ -34,5 +36,5 @@ def inert(cell: Any) -> Any:
     """
     if not isinstance(cell, str):
         return cell
-    plain = cell.replace("\x00", "\ufffd")
-    return f"'{plain}" if plain.startswith(_FORMULA) else plain
+    plain = visible(cell.replace("\x00", "\ufffd"))
+    return f"'{plain}" if cell.startswith(_FORMULA) else plain

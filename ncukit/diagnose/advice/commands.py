@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from ncukit import media
 from ncukit.diagnose.advice.known import Known
 from ncukit.diagnose.gpus import runs_torch
 from ncukit.tools.names import after_failure, same_again
@@ -73,7 +74,7 @@ def page(known: Known) -> str:
 
 def word(text: str, placeholder: str) -> str:
     """Return ``text`` for a shell, ``placeholder`` where it is not known."""
-    return shlex.quote(text) if text else placeholder
+    return media.word(text) if text else placeholder
 
 
 def _source(known: Known) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
+from ncukit.media import dumps
 from ncukit.model.ops import DeviceMemory, Host, Operator, Ops, Spike, Utilisation
 
 SCHEMA = "ncukit.ops/1"
@@ -13,7 +13,7 @@ SCHEMA = "ncukit.ops/1"
 
 def ops_text(ops: Ops, *, top: int | None = None, kept: str | None = None) -> str:
     """Return the JSON of operators on one line; ``top`` of them (None: all)."""
-    return json.dumps(ops_data(ops, top=top, kept=kept), ensure_ascii=False, allow_nan=False)
+    return dumps(ops_data(ops, top=top, kept=kept), allow_nan=False)
 
 
 def ops_data(ops: Ops, *, top: int | None = None, kept: str | None = None) -> dict[str, Any]:

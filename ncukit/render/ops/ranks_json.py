@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ncukit.media import dumps
 from ncukit.model.ranks import Collective, Ranks, RankTime
 
 SCHEMA = "ncukit.ranks/1"
@@ -14,7 +14,7 @@ SCHEMA = "ncukit.ranks/1"
 
 def ranks_text(ranks: Ranks) -> str:
     """Return the JSON of ranks on one line."""
-    return json.dumps(ranks_data(ranks), ensure_ascii=False, allow_nan=False)
+    return dumps(ranks_data(ranks), allow_nan=False)
 
 
 def ranks_data(ranks: Ranks) -> dict[str, Any]:

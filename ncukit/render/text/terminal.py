@@ -166,10 +166,12 @@ class Terminal:
                 line, start = indent, True
             line += word if start else f" {word}"
             start = False
-            while not whole and cell_len(line) > self.width:
-                head = _head(line, self.width)
-                lines.append(head)
-                line = indent + line[len(head) :]
+            at = 0
+            while not whole and _wider(line, at, self.width - (len(indent) if at else 0)):
+                head = _head(line[at : at + 4 * self.width], self.width - (len(indent) if at else 0))
+                lines.append(indent + head if at else head)
+                at += len(head)
+            line = indent + line[at:] if at else line
         return [*lines, line]
 
     def beside(self, left: str, right: str) -> list[str]:
@@ -221,11 +223,18 @@ def pad(text: str, width: int, align: str = "<") -> str:
     return space + text if align == ">" else text + space
 
 
+def _wider(text: str, start: int, width: int) -> bool:
+    """Return whether ``text`` from ``start`` on is wider than ``width``; it is not measured whole."""
+    part = text[start : start + 4 * max(1, width) + 1]
+    return len(part) > 4 * max(1, width) or cell_len(part) > width
+
+
 def _head(text: str, width: int) -> str:
     """Return as much of ``text`` as fits into ``width`` columns; at least one character."""
-    if cell_len(text) <= width:
+    if not _wider(text, 0, width):
         return text
-    n = max(1, min(len(text), width))
+    text = text[: max(1, width)]
+    n = len(text)
     while n > 1 and cell_len(text[:n]) > width:
         n -= 1
     return text[:n]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
+from ncukit.media import dumps
 from ncukit.model.finding import Evidence
 from ncukit.model.timeline import (
     CallTime,
@@ -26,7 +26,7 @@ SCHEMA = "ncukit.timeline/1"
 
 def timeline_text(timeline: Timeline, choice: LaunchChoice | None = None, why_not: str = "") -> str:
     """Return the JSON of a timeline on one line; ``choice`` is the launch for ncu, ``why_not`` why none."""
-    return json.dumps(timeline_data(timeline, choice, why_not), ensure_ascii=False, allow_nan=False)
+    return dumps(timeline_data(timeline, choice, why_not), allow_nan=False)
 
 
 def timeline_data(
