@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ncukit.diagnose.words import digits
 from ncukit.model import Diagnosis, RuleResult
+from ncukit.quantity import plain
 
 DATA = Path(__file__).with_name("disagreements.toml")
 BOTTLENECK = "SOLBottleneck"
@@ -48,7 +48,7 @@ def bottleneck(diagnosis: Diagnosis) -> str:
 def opinion(diagnosis: Diagnosis) -> str:
     """Return what ncu says first: its bottleneck, and its rule with the largest estimated gain."""
     rule = top_rule(diagnosis)
-    gain = "" if rule is None else f"{rule.id} ({digits(rule.speedup or 0.0)} % {rule.speedup_kind})"
+    gain = "" if rule is None else f"{rule.id} ({plain(rule.speedup or 0.0)} % {rule.speedup_kind})"
     return "; ".join(filter(None, (bottleneck(diagnosis), gain)))
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ncukit.diagnose import diagnose
-from ncukit.diagnose.words import short
 from ncukit.model import Diagnosis
 from ncukit.normalise import normalise, wanted
+from ncukit.quantity import brief
 from ncukit.read.report import Source
 from scripts import disagreements
 
@@ -109,7 +109,7 @@ def rows(path: Path, launches: Iterable[Diagnosis]) -> Iterator[str]:
 
 def evidence(diagnosis: Diagnosis) -> str:
     found = diagnosis.verdict
-    quoted = [f"{short(e.value, e.unit)} {e.text}" for e in found.evidence[:2]]
+    quoted = [f"{brief(e.value, e.unit)} {e.text}" for e in found.evidence[:2]]
     return "; ".join(quoted) if quoted else found.claim
 
 

@@ -16,12 +16,12 @@ RANKS = (
     {
         "errors",
         "media",
-        "units",
         "resources",
         "interpreter",
         "interruption",
         "whole",
         "folders",
+        "quantity",
         "schemas",
         "record",
         "pattern",

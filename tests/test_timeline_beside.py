@@ -20,9 +20,9 @@ from ncukit.errors import ReportError, UsageError
 from ncukit.model import Kernel
 from ncukit.model.diagnosis import ReportFile
 from ncukit.model.timeline import Timeline
+from ncukit.quantity import NARROW
 from ncukit.read.nsys import open_trace
 from ncukit.render.html import page
-from ncukit.render.numbers import NARROW
 from ncukit.render.text import show_text
 from ncukit.render.text.parts import flat
 from ncukit.render.timeline.beside import Beside, beside

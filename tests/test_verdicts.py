@@ -14,8 +14,8 @@ import pytest
 from ncukit.api import read
 from ncukit.catalog import load
 from ncukit.diagnose import RULES
-from ncukit.diagnose.words import short
 from ncukit.model import Diagnosis
+from ncukit.quantity import brief
 from scripts import disagreements, verdicts
 from tests.conftest import tool
 
@@ -195,7 +195,7 @@ def test_claim_and_evidence_carry_the_same_number(judged: Judged):
         for diagnosis in launches:
             found = diagnosis.verdict
             if found.evidence and found.evidence[0].text.startswith("of peak: ") and found.cls != "balanced":
-                limit = short(found.evidence[0].value, "%")
+                limit = brief(found.evidence[0].value, "%")
                 assert limit in found.claim, (path.name, diagnosis.kernel.index)
                 compared += 1
     assert compared > 50

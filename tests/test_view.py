@@ -14,9 +14,9 @@ from ncukit.catalog import load
 from ncukit.diagnose import diagnose
 from ncukit.errors import UsageError
 from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, RuleResult, Value
+from ncukit.quantity import MISSING
 from ncukit.render import commands, words
 from ncukit.render.cells import Cells, Tips, state, text
-from ncukit.render.numbers import MISSING
 from ncukit.render.view import page_view
 from ncukit.render.view.families import families
 from ncukit.render.view.opinion import ABOUT, against, opinion, readable

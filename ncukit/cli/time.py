@@ -87,19 +87,19 @@ def time(
 
 
 def _text(timing: Timing) -> str:
-    from ncukit.render import numbers
+    from ncukit import quantity
     from ncukit.render.run.parts import TIMERS
 
     gpu = (timing.device or {}).get("name")
     words = [printable(f"{name}={value}") for name, value in timing.params.items()]
     lines = [
-        f"{' '.join(words) + ': ' if words else ''}{numbers.short(timing.median, 's')} median"
+        f"{' '.join(words) + ': ' if words else ''}{quantity.short(timing.median, 's')} median"
         f" ({TIMERS.get(timing.timer, timing.timer)}{f', {gpu}' if gpu else ''})"
     ]
     if timing.n > 1:
-        span = numbers.span(timing.min, timing.max, "s")
+        span = quantity.span(timing.min, timing.max, "s")
         flush = {True: ", L2 flushed", False: ", L2 warm", None: ""}[timing.l2_flush]
-        lines.append(f"  {span}, quartiles {numbers.short(timing.iqr, 's')} apart, n {timing.n:,}{flush}")
+        lines.append(f"  {span}, quartiles {quantity.short(timing.iqr, 's')} apart, n {timing.n:,}{flush}")
     if timing.correctness.get("state"):
         detail = printable(str(timing.correctness.get("detail", "")))
         lines.append(f"  result {timing.correctness['state']}: {detail}")

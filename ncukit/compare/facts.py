@@ -10,9 +10,10 @@ from ncukit.compare.noise import FEW, FLOOR, SHORT, SHORT_FLOOR
 from ncukit.compare.rows import signed
 from ncukit.compare.samples import SAME_WORK, WORK
 from ncukit.diagnose.timeline.names import kernel_kind
-from ncukit.diagnose.words import listed, sentence, short
+from ncukit.diagnose.words import listed, sentence
 from ncukit.model import Kernel
 from ncukit.model.comparison import Fact, Row, Side
+from ncukit.quantity import brief
 
 CLOCKS = 0.03
 """Share by which clocks may differ: more than that and durations differ by themselves."""
@@ -96,7 +97,7 @@ def _clocks(sides: Sides, rows: Mapping[str, Row]) -> Fact:
             words.append(f"{name} clock not known on both sides.")
             continue
         known = True
-        words.append(f"{name} {short(a, 'hz')} and {short(b, 'hz')} ({signed(100 * (b / a - 1))}).")
+        words.append(f"{name} {brief(a, 'hz')} and {brief(b, 'hz')} ({signed(100 * (b / a - 1))}).")
         off = off or abs(b / a - 1) > CLOCKS
     text = " ".join(words)
     if not known:
@@ -210,8 +211,8 @@ def _work(sides: Sides, rows: Mapping[str, Row]) -> Fact:
         if a is None or b is None:
             continue
         same[name] = abs(b - a) <= SAME_WORK * max(a, b)
-        alike = same[name] and short(a) == short(b)
-        words.append(f"{short(a)} {name} in both" if alike else f"{short(a)} \u2192 {short(b)} {name}")
+        alike = same[name] and brief(a) == brief(b)
+        words.append(f"{brief(a)} {name} in both" if alike else f"{brief(a)} \u2192 {brief(b)} {name}")
     if not words:
         return Fact("work", "Work", "no", "unknown", "Neither FLOPs nor instructions are known twice.")
     text = ", ".join(words) + "."
@@ -249,9 +250,8 @@ def _spread(match: Match) -> Fact:
     for side, sample in (("base", a), ("other", b)):
         ends = sample.spread.get("kernel_duration")
         if ends is not None:
-            parts.append(
-                f"{side} {short(ends[0], 's')} to {short(ends[1], 's')} over {sample.repeats} repeats"
-            )
+            low, high = (brief(end, "s") for end in ends)
+            parts.append(f"{side} {low} to {high} over {sample.repeats} repeats")
         else:
             parts.append(f"{side} one measurement")
     text = sentence("; ".join(parts)) + "."

@@ -23,9 +23,9 @@ from ncukit.catalog import load
 from ncukit.compare.rows import signed
 from ncukit.compare.samples import told_apart
 from ncukit.compare.timing import CLEAN
-from ncukit.diagnose.words import short
 from ncukit.errors import UsageError
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, State, Unmatched
+from ncukit.quantity import brief
 from ncukit.record import dataclass
 from ncukit.tools.names import NamePattern
 
@@ -196,8 +196,8 @@ def _undecided(gate: Gate, kernel: str, label: str, reason: str) -> Outcome:
 def _message(gate: Gate, row: Row, value: float) -> str:
     unit = row.other.unit
     if gate.kind == "value":
-        return short(row.other.number, unit)
-    ends = f"{short(row.base.number, unit)} \u2192 {short(row.other.number, unit)}"
+        return brief(row.other.number, unit)
+    ends = f"{brief(row.base.number, unit)} \u2192 {brief(row.other.number, unit)}"
     if not math.isfinite(value):
         return f"{ends} (from 0)"
     if gate.kind == "factor":

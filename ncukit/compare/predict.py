@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from ncukit.catalog import load
 from ncukit.compare.comparable import Sides, reading_of
-from ncukit.diagnose.words import short
 from ncukit.model import Experiment, Value
 from ncukit.model.comparison import Prediction, Row
+from ncukit.quantity import brief
 
 GAIN = 5.0
 """[%] of clean time that the experiments of the verdicts ask for."""
@@ -54,7 +54,7 @@ def _watched(row: Row, words: str) -> Prediction:
 
 
 def _number(value: Value) -> str:
-    return short(value.number, value.unit)
+    return brief(value.number, value.unit)
 
 
 def _clean(clean: Row | None) -> Prediction:

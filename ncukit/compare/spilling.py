@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ncukit.compare.comparable import Sides
-from ncukit.diagnose.words import listed, sentence, short
+from ncukit.diagnose.words import listed, sentence
 from ncukit.model.comparison import Row
+from ncukit.quantity import brief
 from ncukit.record import dataclass
 
 REGISTERS = "registers_per_thread"
@@ -43,12 +44,12 @@ def spilling(rows: Mapping[str, Row], sides: Sides) -> Spilling | None:
     counted = (sides.other if slower else sides.base).number(COUNTER)
     if counted == 0:
         return None
-    before, after = (short(row.number) for row in (registers.base, registers.other))
-    amounts = " \u2192 ".join(short(v.number, v.unit) for v in (local.base, local.other))
+    before, after = (brief(row.number) for row in (registers.base, registers.other))
+    amounts = " \u2192 ".join(brief(v.number, v.unit) for v in (local.base, local.other))
     claim = "spilling" if slower else "no more spilling"
     claim += f"; registers {before} \u2192 {after}, {_name(local.id)} {amounts}"
     sure = (
-        f"The spill counter agrees: {short(counted)} instructions."
+        f"The spill counter agrees: {brief(counted)} instructions."
         if counted
         else "The report has no spill counter: that the traffic is spilling follows from the registers."
     )
@@ -74,7 +75,7 @@ def _occupancy(rows: Mapping[str, Row]) -> str:
             else ""
         )
         return sentence(f"occupancy is the same{why}: the change in registers bought nothing.")
-    ends = " \u2192 ".join(short(v.number, "%") for v in (row.base, row.other))
+    ends = " \u2192 ".join(brief(v.number, "%") for v in (row.base, row.other))
     return f"Theoretical occupancy {ends}."
 
 

@@ -13,10 +13,11 @@ from ncukit.compare.match import Match
 from ncukit.compare.noise import FEW
 from ncukit.compare.rows import other_kind, signed
 from ncukit.compare.spilling import Spilling, spilling
-from ncukit.diagnose.words import sentence, short
+from ncukit.diagnose.words import sentence
 from ncukit.model import Kernel, Verdict
 from ncukit.model.comparison import Fact, Row, Summary, Trend
 from ncukit.model.finding import Confidence
+from ncukit.quantity import brief
 from ncukit.render.words import LIMITERS, ROLE
 
 TELLING = 25.0
@@ -81,7 +82,7 @@ def limits(verdict: Verdict) -> str:
 def factor(time: Row) -> str:
     """Return a change in time as a factor: "1.42 × as fast", "1.31 × the time"."""
     ratio = time.ratio or 1.0
-    return f"{short(1 / ratio)}\u202f× as fast" if ratio < 1 else f"{short(ratio)}\u202f× the time"
+    return f"{brief(1 / ratio)}\u202f× as fast" if ratio < 1 else f"{brief(ratio)}\u202f× the time"
 
 
 def _claim(
@@ -100,7 +101,7 @@ def _claim(
             (DURATION,),
         )
     if kind := other_kind(rows, sides):
-        ends = [short(value.number, "s") for value in (time.base, time.other)]
+        ends = [brief(value.number, "s") for value in (time.base, time.other)]
         if sides.same_gpu:
             claim = f"{kind}: {ends[0]} for {match.base.kernel.name}, {ends[1]} for {match.other.kernel.name}"
             return f"{claim}; {_limits(match, joined=True)}", WORK, (DURATION, "flops_total")
@@ -165,7 +166,7 @@ def _amount(time: Row, clean: Row | None, claim: str, cause: str) -> str:
     how = "clean, without a profiler" if time is clean else "profiled, not a benchmark"
     if cause == WORK:
         return f"{sentence(how)}."
-    ends = f"{short(base, 's')} \u2192 {short(other, 's')} ({how})."
+    ends = f"{brief(base, 's')} \u2192 {brief(other, 's')} ({how})."
     said = not time.beyond_noise or factor(time).lower() in claim.lower()
     return ends if said else f"{sentence(factor(time))}: {ends}"
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ncukit.diagnose.words import short
 from ncukit.model import Place
+from ncukit.quantity import brief
 
 if TYPE_CHECKING:
     from ncukit.model.source import Cost, SassRow, SourceView
@@ -117,4 +117,4 @@ def listed(found: tuple[Place, ...]) -> str:
     first = found[0]
     where = first.source or f"{first.text} at +0x{first.offset:x}"
     note = f"; {first.note}" if first.note else ""
-    return f"{where} has {short(first.share, '%')} of them{note}"
+    return f"{where} has {brief(first.share, '%')} of them{note}"

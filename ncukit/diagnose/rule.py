@@ -15,9 +15,10 @@ from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.rulebook import trial
 from ncukit.diagnose.shares import Share
 from ncukit.diagnose.waits import ENOUGH_SAMPLES
-from ncukit.diagnose.words import sentence, short
+from ncukit.diagnose.words import sentence
 from ncukit.model import Finding, Place, Skipped, Value
 from ncukit.model.finding import Severity
+from ncukit.quantity import brief
 from ncukit.record import dataclass
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class View:
         return Gain(
             min(removable, room),
             "global",
-            f"the smaller of {short(removable, '%')}, the work of {first.name} that goes away, and "
-            f"{short(room, '%')}, after which {runner.name} is as full",
+            f"the smaller of {brief(removable, '%')}, the work of {first.name} that goes away, and "
+            f"{brief(room, '%')}, after which {runner.name} is as full",
         )
 
 

@@ -12,7 +12,8 @@ from ncukit.diagnose.shares import Share
 from ncukit.diagnose.steps.between import SYNC_STATES
 from ncukit.diagnose.steps.latency import DEPENDENCIES
 from ncukit.diagnose.waits import states
-from ncukit.diagnose.words import digits, listed, short
+from ncukit.diagnose.words import listed
+from ncukit.quantity import brief, plain
 from ncukit.record import dataclass
 
 CONFLICT = 1.5
@@ -146,7 +147,7 @@ class Wording:
         value = kernel.metrics.get(key) or kernel.signals.get(key)
         if value is None or value.number is None:
             raise Unknown(key)
-        return short(value.number, value.unit)
+        return brief(value.number, value.unit)
 
     def conflict(self) -> tuple[str, str] | None:
         """Return (ways, direction) of the worse shared-memory conflict that an address pattern causes."""
@@ -159,7 +160,7 @@ class Wording:
 
 
 def _percent(share: Share | None) -> str | None:
-    return None if share is None else short(share.percent, "%")
+    return None if share is None else brief(share.percent, "%")
 
 
 def _by_fullness(full: str, otherwise: str) -> Callable[[Wording], str | None]:
@@ -182,14 +183,14 @@ def _basis(w: Wording) -> str:
         return ""
     if w.share.value == w.share.percent:
         return ", while an SM has work"
-    if w.share.unit.id == "tensor" or _percent(w.share) == short(w.share.value, "%"):
+    if w.share.unit.id == "tensor" or _percent(w.share) == brief(w.share.value, "%"):
         return ""
     return f", of the whole time; {_percent(w.share)} while an SM has work"
 
 
 def _quoted_limit(w: Wording) -> str | None:
     """Return the number that the evidence quotes of the limit."""
-    return None if w.share is None else short(w.share.value, "%")
+    return None if w.share is None else brief(w.share.value, "%")
 
 
 def _bound(w: Wording) -> str | None:
@@ -197,14 +198,14 @@ def _bound(w: Wording) -> str | None:
     if w.share is None or w.runner is None or not w.runner.elapsed:
         return None
     factor = w.runner.unit.reach / w.runner.elapsed
-    return None if factor > FAR else digits(max(1.0, factor))
+    return None if factor > FAR else plain(max(1.0, factor))
 
 
 def _reach(w: Wording) -> str | None:
     """Return a sentence about what the best kernels get out of the runner-up, where it bounds the gain."""
     if w.runner is None or w.runner.unit.reach >= 100 or _bound(w) is None:
         return None
-    return f"The best kernels reach {short(w.runner.unit.reach, '%')} of that peak."
+    return f"The best kernels reach {brief(w.runner.unit.reach, '%')} of that peak."
 
 
 def _state(w: Wording) -> str | None:
@@ -224,7 +225,7 @@ def _wait(w: Wording) -> str | None:
     shown = [(share, raw) for share, raw in held if share >= LISTED] or held[:1]
     if len(shown) == 1:
         return f"{shown[0][1]}, the state that this unit causes"
-    named = [f"{raw} {short(share, '%')}" for share, raw in shown[:3]]
+    named = [f"{raw} {brief(share, '%')}" for share, raw in shown[:3]]
     return f"waiting that this unit causes: {listed(named)}"
 
 
@@ -237,7 +238,7 @@ def _top_wait(w: Wording) -> Quote | None:
 
 def _number(w: Wording, id: str, scale: Callable[[float], float], unit: str = "") -> str | None:
     value = w.facts.number(id)
-    return None if not value else short(scale(value), unit)
+    return None if not value else brief(scale(value), unit)
 
 
 def _other(w: Wording, position: int) -> Share | None:
@@ -245,7 +246,7 @@ def _other(w: Wording, position: int) -> Share | None:
 
 
 def _quoted(quote: Quote | None) -> str | None:
-    return None if quote is None else short(quote.value, quote.unit)
+    return None if quote is None else brief(quote.value, quote.unit)
 
 
 def _lead(w: Wording) -> Quote | None:
@@ -300,17 +301,17 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
         "; which pipe was not collected" if w.share and w.share.unit.id == "issue" else ""
     ),
     "limit_value": lambda w: (
-        None if w.share is None or w.share.value == w.share.percent else short(w.share.value, "%")
+        None if w.share is None or w.share.value == w.share.percent else brief(w.share.value, "%")
     ),
     "basis": _basis,
     "runner": lambda w: _name(w.runner),
     "which_next": lambda w: None if w.leaders is None else w.leaders.which,
-    "lead": lambda w: None if (lead := w.shown_lead()) is None else digits(lead),
+    "lead": lambda w: None if (lead := w.shown_lead()) is None else plain(lead),
     "bound": _bound,
     "reach": _reach,
     "second": lambda w: _name(_other(w, 1)),
     "third": lambda w: _name(_other(w, 2)),
-    "shares": lambda w: listed([f"{s.name} {short(s.percent, '%')}" for s in w.call.others[:3]]) or None,
+    "shares": lambda w: listed([f"{s.name} {brief(s.percent, '%')}" for s in w.call.others[:3]]) or None,
     "wait": _wait,
     "top": lambda w: _percent(w.ranked[0] if w.ranked else None),
     "top_name": lambda w: _name(w.ranked[0] if w.ranked else None),
@@ -320,7 +321,7 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "dependency": lambda w: _quoted(w.states(*DEPENDENCIES)),
     "ways": lambda w: None if (hit := w.conflict()) is None else hit[0],
     "direction": lambda w: None if (hit := w.conflict()) is None else hit[1],
-    "gain": lambda w: None if w.gain is None else short(w.gain, "%"),
+    "gain": lambda w: None if w.gain is None else brief(w.gain, "%"),
     "blocks": lambda w: (
         None if (n := w.facts.number("grid_size")) is None else "1 block" if n == 1 else f"{n:,.0f} blocks"
     ),

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ncukit.render import labels, numbers
+from ncukit import quantity
+from ncukit.render import labels
 from ncukit.render.labels import Box
 from ncukit.render.plot import PLOTS, Axes, Ceiling, Mark, near, ridges, rounded
 
@@ -157,7 +158,7 @@ def _ridge_labels(
 ) -> list[dict[str, Any]]:
     notes = []
     for ridge in ridges(marks, ceilings):
-        text = html.escape(f"ridge {ridge.name} {numbers.significant(ridge.x)}")
+        text = html.escape(f"ridge {ridge.name} {quantity.significant(ridge.x)}")
         x = math.log10(ridge.x)
         at = axes.px(x, axes.bottom, plot)
         for xanchor, shift in (("left", 4), ("right", -4)):

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.catalog import Metric, load
 from ncukit.model import Kernel, Quality, Value
 from ncukit.pattern import pattern
-from ncukit.render import numbers
 from ncukit.render.words import named
 
 Cell = dict[str, Any]
@@ -60,7 +60,7 @@ class Tips:
         return self._add(
             launch,
             key,
-            numbers.full(value.value, value.unit) if value.known else "",
+            quantity.full(value.value, value.unit) if value.known else "",
             value.quality or "",
             formula.replace("{", "").replace("}", ""),
             raw,
@@ -151,7 +151,7 @@ class Cells:
     def computed(
         self,
         key: str,
-        value: numbers.Number | None,
+        value: quantity.Number | None,
         unit: str,
         *,
         meaning: str,
@@ -162,16 +162,18 @@ class Cells:
         short: str = "",
     ) -> Cell:
         """Return a cell that the page computed from neutral metrics ``sources`` or raw counters ``raw``."""
-        used = [(id, numbers.full(self.value(id).value, self.value(id).unit)) for id in sources]
+        used = [(id, quantity.full(self.value(id).value, self.value(id).unit)) for id in sources]
         used += [(name, raw_text(self.kernel, name)) for name in raw]
-        tip = self.tips.computed(self.launch, key, numbers.full(value, unit), quality, meaning, formula, used)
-        return {"text": short or numbers.short(value, unit), "state": quality, "tip": tip}
+        tip = self.tips.computed(
+            self.launch, key, quantity.full(value, unit), quality, meaning, formula, used
+        )
+        return {"text": short or quantity.short(value, unit), "state": quality, "tip": tip}
 
 
 def raw_text(kernel: Kernel, name: str) -> str:
     """Return the full value of one raw counter of the report; of an instanced one, how many instances."""
     if (value := kernel.raw.metrics.get(name)) is not None:
-        return numbers.full(value, kernel.raw.units.get(name, ""))
+        return quantity.full(value, kernel.raw.units.get(name, ""))
     rows = kernel.raw.instances.get(name)
     return "" if rows is None else f"{len(rows):,} instances"
 
@@ -182,10 +184,10 @@ def text(value: Value) -> str:
         reason = value.reason or "not collected"
         if reason.startswith("undefined"):
             return next((words for part, words in _EMPTY if part in reason), "undefined")
-        return numbers.MISSING if state(value) == "absent" else re.split(r"[:,(]", reason)[0].strip()
+        return quantity.MISSING if state(value) == "absent" else re.split(r"[:,(]", reason)[0].strip()
     if value.id in _TEXTS and isinstance(value.value, int | float):
         return _TEXTS[value.id].get(int(value.value), str(value.value))
-    return numbers.short(value.value, value.unit, capacity=value.id in CAPACITIES)
+    return quantity.short(value.value, value.unit, capacity=value.id in CAPACITIES)
 
 
 def state(value: Value) -> str:

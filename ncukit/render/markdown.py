@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Diagnosis, ReportFile
-from ncukit.render import numbers
 from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.gfm import code, escape, flat, table
@@ -36,7 +36,7 @@ def report_markdown(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> str:
     """Return what a pull request needs of ``diagnoses``: one launch in full, or the table of all of them."""
     lines = _launch(file, diagnoses[0]) if len(diagnoses) == 1 else _launches(file, diagnoses)
     lines += _advice(advice_view(of_launches(head.file_name(file), diagnoses)))
-    return "\n".join([*lines, f"<sub>{escape(FOOTER)}</sub>", ""]).replace(numbers.NARROW, " ")
+    return "\n".join([*lines, f"<sub>{escape(FOOTER)}</sub>", ""]).replace(quantity.NARROW, " ")
 
 
 def _launch(file: ReportFile, diagnosis: Diagnosis) -> list[str]:
@@ -219,8 +219,8 @@ def _launches(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> list[str]:
             limited_by(x.diagnosis.verdict.cls, x.diagnosis.verdict.limiter) for x in group.launches
         )
         rows.append(
-            (code(name), f"{len(group.launches):,}", escape(numbers.short(group.time, "s")),
-             escape(numbers.short(share(group.time, whole), "%")), escape(", ".join(limits)))
+            (code(name), f"{len(group.launches):,}", escape(quantity.short(group.time, "s")),
+             escape(quantity.short(share(group.time, whole), "%")), escape(", ".join(limits)))
         )  # fmt: skip
     lines += table(("Kernel", "Launches", "Total", "Share", "Limited by"), "lrrrl", rows)
     if len(kernels) > ROWS:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from ncukit import quantity
 from ncukit.catalog.skus import skus
-from ncukit.render import numbers
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.words import plural
 from ncukit.roofline.mfu import PER_PARAMETER, Mfu
@@ -49,23 +49,23 @@ def mfu_data(found: Mfu) -> dict[str, Any]:
 def mfu_text(found: Mfu, *, width: int = 80, encoding: str = "utf-8") -> str:
     """Return the utilisation in words."""
     t, peak = Terminal(width, encoding), found.peak
-    share = "unknown" if found.percent is None else numbers.short(found.percent, "%")
+    share = "unknown" if found.percent is None else quantity.short(found.percent, "%")
     lines = t.wrap(t.text(f"MFU  {share} of the dense {found.dtype.upper()} peak, {found.mode}"))
     if peak.per_gpu is None:
         lines += t.wrap(t.text(f"{peak.reason}: its peak is unknown."), first="  ! ", indent="    ")
     if found.consistent is False:
         lines += t.wrap("more than the GPUs can do: this is inconsistent", first="  ! ", indent="    ")
     per = PER_PARAMETER[found.mode]
-    attention = numbers.short(found.flop_attention, "FLOP") if found.attention else "not counted"
+    attention = quantity.short(found.flop_attention, "FLOP") if found.attention else "not counted"
     rate = "unknown"
     if peak.per_gpu is not None:
-        rate = f"{plural(found.gpus, 'GPU')} x {numbers.short(peak.per_gpu, 'FLOP/s')}"
+        rate = f"{plural(found.gpus, 'GPU')} x {quantity.short(peak.per_gpu, 'FLOP/s')}"
     rows = [
-        ["achieved", numbers.short(found.achieved, "FLOP/s")],
+        ["achieved", quantity.short(found.achieved, "FLOP/s")],
         ["peak", f"{rate}, {peak.name}"],
         ["source", peak.source or "none"],
-        ["a token", f"{per} x {numbers.short(found.params)} parameters, attention {attention}"],
-        ["tokens", f"{numbers.short(found.tokens_per_second)} per second"],
+        ["a token", f"{per} x {quantity.short(found.params)} parameters, attention {attention}"],
+        ["tokens", f"{quantity.short(found.tokens_per_second)} per second"],
     ]
     for name, text in rows:
         lines += t.wrap(t.text(text), first=f"  {name:8}  ", indent=" " * 12)
@@ -89,9 +89,9 @@ def skus_text(*, width: int = 80, encoding: str = "utf-8") -> str:
     rows = [["id", "BF16/FP16", "DRAM", "product"]]
     for sku in skus():
         rate = sku.peak.get("tensor_bf16", sku.peak.get("tensor_fp16"))
-        rows.append([sku.id, _rate(rate), numbers.short(sku.dram_bandwidth, "byte/s"), sku.name])
+        rows.append([sku.id, _rate(rate), quantity.short(sku.dram_bandwidth, "byte/s"), sku.name])
     return t.page(t.cut(line, width) for line in columns(rows, "<>><"))
 
 
 def _rate(value: float | None) -> str:
-    return "unknown" if value is None else numbers.short(value, "FLOP/s")
+    return "unknown" if value is None else quantity.short(value, "FLOP/s")

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
+from ncukit import quantity
 from ncukit.model import Kernel, Point, Roofline
 from ncukit.model.comparison import Comparison, Pair
-from ncukit.render import cells, numbers
+from ncukit.render import cells
 from ncukit.render.compare.changes import READINGS, SHORT_CLASS, change_text, ranked
 from ncukit.render.compare.names import LABELS
 from ncukit.render.compare.page import pair_words
@@ -74,7 +75,7 @@ def _pair(pair: Pair) -> str:
             cells.text(row.base),
             cells.text(row.other),
             change_text(row),
-            "" if row.explains is None else numbers.short(row.explains, "%"),
+            "" if row.explains is None else quantity.short(row.explains, "%"),
             READINGS.get(row.reading, ("", ""))[0],
             SHORT_CLASS[row.comparable],
         )
@@ -95,10 +96,10 @@ def _point(point: Point) -> tuple[str, ...]:
     about = "≈ " if point.quality == "estimate" else ""
     return (
         f"{precision}, {level}",
-        "unknown" if point.intensity is None else f"{about}{numbers.significant(point.intensity)}",
-        numbers.short(point.achieved, unit),
-        "no roof" if point.attainable is None else numbers.short(point.attainable, unit),
-        "" if point.share is None else numbers.short(point.share, "%"),
+        "unknown" if point.intensity is None else f"{about}{quantity.significant(point.intensity)}",
+        quantity.short(point.achieved, unit),
+        "no roof" if point.attainable is None else quantity.short(point.attainable, unit),
+        "" if point.share is None else quantity.short(point.share, "%"),
     )
 
 

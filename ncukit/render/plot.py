@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.record import dataclass
-from ncukit.render import numbers
 
 Figure = dict[str, Any]
 
@@ -162,7 +162,7 @@ def _axis(axis: dict[str, Any], low: float, high: float, title: str) -> dict[str
         "range": [low, high],
         "title": {"text": title, "standoff": 6, "font": {"size": 12, "color": "var(--ink2)"}},
         "tickvals": [digits(x) for x in ticks],
-        "ticktext": [numbers.tick(x) for x in ticks],
+        "ticktext": [quantity.tick(x) for x in ticks],
     }
 
 

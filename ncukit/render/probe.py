@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.probe import PROBE_SCHEMA, Probed
-from ncukit.render import numbers
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.words import PRECISIONS, plural
 from ncukit.whole import write_text
@@ -67,7 +67,7 @@ def _device(t: Terminal, result: Mapping[str, Any]) -> Lines:
         nvml = "unknown" if g["nvml_index"] is None else g["nvml_index"]
         lines += t.row(f"  CUDA {g['cuda_index']} = NVML {nvml}", g["name"], g["uuid"], gap=2)
         state = {True: "on", False: "off", None: "unknown"}
-        memory = numbers.short(g["memory"], "byte", capacity=True)
+        memory = quantity.short(g["memory"], "byte", capacity=True)
         facts = f"compute capability {g['compute_capability']}, {g['sms']} SMs, {memory}"
         clocks = g["clocks"]
         rows = [
@@ -89,7 +89,7 @@ def _peaks(peaks: Mapping[str, Any]) -> str:
     if not peaks["rates"]:
         return f"peak unknown: {peaks['reason']}"
     said = [
-        f"{PRECISIONS.get(name, (name, ''))[0]} {numbers.short(rate, 'FLOP/s')}"
+        f"{PRECISIONS.get(name, (name, ''))[0]} {quantity.short(rate, 'FLOP/s')}"
         for name, rate in peaks["rates"].items()
     ]
     ground = f" ({peaks['ground']})" if peaks["ground"] else ""
@@ -120,7 +120,7 @@ def _dtype(t: Terminal, result: Mapping[str, Any]) -> Lines:
     words = {True: "yes", False: "no", None: "unknown"}
     rows = [heads]
     for one in result["types"]:
-        size = [numbers.short(one["footprint"], "byte", capacity=True)] if shape else []
+        size = [quantity.short(one["footprint"], "byte", capacity=True)] if shape else []
         rows.append(
             [
                 one["dtype"],
@@ -139,7 +139,7 @@ def _allocator(t: Terminal, result: Mapping[str, Any]) -> Lines:
     lines = [f"{result['steps']} steps after {result['warm_up']} of warm-up, allocator {result['backend']}"]
     rows = [["", "first boundary", "last boundary"]]
     for key, name in MEMORY.items():
-        cells = [numbers.short(result[when][key], "byte", capacity=True) for when in ("first", "last")]
+        cells = [quantity.short(result[when][key], "byte", capacity=True) for when in ("first", "last")]
         rows.append([name, *cells])
     rows.append(["segments", *(f"{result[when]['segments']:,}" for when in ("first", "last"))])
     lines += columns(rows, "<>>")
@@ -160,11 +160,14 @@ def _breaks(t: Terminal, result: Mapping[str, Any]) -> Lines:
 
 
 def _copy(t: Terminal, result: Mapping[str, Any]) -> Lines:
-    lines = [_measured(result), f"  {numbers.short(result['bandwidth'], 'byte/s')} read and written together"]
+    lines = [
+        _measured(result),
+        f"  {quantity.short(result['bandwidth'], 'byte/s')} read and written together",
+    ]
     rows = [
         [
-            numbers.short(row["bytes"], "byte", capacity=True),
-            numbers.short(row["bandwidth"], "byte/s"),
+            quantity.short(row["bytes"], "byte", capacity=True),
+            quantity.short(row["bandwidth"], "byte/s"),
             *_times(row),
         ]
         for row in result["sizes"]
@@ -174,7 +177,7 @@ def _copy(t: Terminal, result: Mapping[str, Any]) -> Lines:
 
 def _matmul(t: Terminal, result: Mapping[str, Any]) -> Lines:
     rows = [
-        [row["dtype"], f"{row['n']:,}", numbers.short(row["rate"], "FLOP/s"), *_times(row)]
+        [row["dtype"], f"{row['n']:,}", quantity.short(row["rate"], "FLOP/s"), *_times(row)]
         for row in result["products"]
     ]
     return [_measured(result), *columns([["type", "n", "rate", "median", "quartiles apart"], *rows], "<>>>>")]
@@ -186,11 +189,11 @@ def _measured(result: Mapping[str, Any]) -> str:
 
 
 def _times(row: Mapping[str, Any]) -> list[str]:
-    return [numbers.short(row["median"], "s"), numbers.short(row["iqr"], "s")]
+    return [quantity.short(row["median"], "s"), quantity.short(row["iqr"], "s")]
 
 
 def _hertz(value: float | None) -> str:
-    return "unknown" if value is None else numbers.short(value, "hz")
+    return "unknown" if value is None else quantity.short(value, "hz")
 
 
 PARTS: Mapping[str, Callable[[Terminal, Mapping[str, Any]], Lines]] = {

@@ -8,7 +8,7 @@ from ncukit.diagnose.advice import bounds, commands
 from ncukit.diagnose.advice.bounds import CEILING, amdahl, at_ceiling, limiting
 from ncukit.diagnose.advice.known import Known
 from ncukit.diagnose.gpus import AMD
-from ncukit.diagnose.times import faster
+from ncukit.diagnose.words import faster
 from ncukit.model import Diagnosis, Evidence
 from ncukit.model.advice import Advice, Bound, Layer
 

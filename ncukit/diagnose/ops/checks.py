@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ncukit.diagnose.times import time
 from ncukit.model.ops import Ops
+from ncukit.quantity import time
 
 SLACK = 0.01
 """Share by which sums may differ: torch rounds each event to its microsecond in some versions."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ncukit.diagnose.timeline import Request, choose_launch, describe
 from ncukit.diagnose.timeline.scope import Scope
-from ncukit.diagnose.times import faster
+from ncukit.diagnose.words import faster
 from ncukit.errors import UsageError
 from ncukit.model.ops import Deserving, Operator
 from ncukit.model.timeline import Timeline

@@ -6,7 +6,7 @@ from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.rules.coalescing import EXCESS
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.hidden import IDLE
-from ncukit.diagnose.words import short
+from ncukit.quantity import brief
 
 POOR_HITS = 50.0
 """[%] L2 hit rate below which L2 filters less than half of what L1 asks for."""
@@ -37,8 +37,8 @@ def l2_misses(k: View) -> Found | None:
     if hits >= POOR_HITS or k.share("dram") < IDLE:
         return None
     return Found(
-        f"Only {short(hits, '%')} of the sectors L1 asks for hit in L2, the rest comes from DRAM "
-        f"({short(k['dram_throughput_pct'], '%')} of peak)",
+        f"Only {brief(hits, '%')} of the sectors L1 asks for hit in L2, the rest comes from DRAM "
+        f"({brief(k['dram_throughput_pct'], '%')} of peak)",
         k.weight("dram"),
         advice="Each byte is asked for about once: no tile helps, fewer or narrower data do."
         if _once(k)
@@ -66,27 +66,27 @@ def working_set(k: View) -> Found | None:
     asked, read = k["global_load_useful_bytes"], k["dram_read_bytes"]
     if not read or not asked:
         return None
-    capacity = short(k.get("l2_cache_size"), "byte")
+    capacity = brief(k.get("l2_cache_size"), "byte")
     reuse = asked / read
     if reuse < ONCE:
         return Found(
-            f"Loads ask for {short(asked, 'byte')} and DRAM is read for {short(read, 'byte')}: a stream, "
+            f"Loads ask for {brief(asked, 'byte')} and DRAM is read for {brief(read, 'byte')}: a stream, "
             "which no cache can serve",
             "info",
             advice="Fewer bytes are the lever: a narrower type, or fusing with the producer or consumer.",
         )
     if k["read_per_l2_size"] > 1:
         return Found(
-            f"Bytes are asked for {short(reuse)} times and DRAM is read for {short(read, 'byte')}, "
-            f"{short(k['read_per_l2_size'])} times the {capacity} of L2: data leaves before it is used again",
+            f"Bytes are asked for {brief(reuse)} times and DRAM is read for {brief(read, 'byte')}, "
+            f"{brief(k['read_per_l2_size'])} times the {capacity} of L2: data leaves before it is used again",
             k.weight("dram"),
             advice="Shorten the reuse distance: let blocks that share data run side by side, in tiles whose "
             "data fits L2.",
             gain=k.relief(100 * (1 - 1 / reuse), "dram"),
         )
     return Found(
-        f"{short(read, 'byte')} are read from DRAM, less than the {capacity} of L2, and yet only "
-        f"{short(k['l2_hit_rate_from_l1_pct'], '%')} hit: first touch, or addresses that share few sets",
+        f"{brief(read, 'byte')} are read from DRAM, less than the {capacity} of L2, and yet only "
+        f"{brief(k['l2_hit_rate_from_l1_pct'], '%')} hit: first touch, or addresses that share few sets",
         "low",
         advice="Change the stride by one line to test for a conflict; profile with --cache-control none to "
         "test for first touch.",
@@ -102,8 +102,8 @@ def reads_served(k: View) -> Found | None:
     if not loaded or read > loaded / ONCE or (k.get("cp_async_inst") or 0) > 0:
         return None
     return Found(
-        f"Global loads bring {short(loaded, 'byte')} and DRAM is read for {short(read, 'byte')}: caches "
-        f"serve {short(100 * (1 - read / loaded), '%')}",
+        f"Global loads bring {brief(loaded, 'byte')} and DRAM is read for {brief(read, 'byte')}: caches "
+        f"serve {brief(100 * (1 - read / loaded), '%')}",
         "info",
         advice="Data that an earlier launch left in L2, or that is read again: --cache-control all and none "
         "tell them apart.",
@@ -117,8 +117,8 @@ def cold_cache(k: View) -> Found | None:
     if not 0 < k["read_per_l2_size"] <= FITS or k.share("dram") < IDLE or (writes or 0.0) > MOSTLY_WRITES:
         return None
     return Found(
-        f"The {short(k['dram_read_bytes'], 'byte')} read from DRAM would fit the "
-        f"{short(k.get('l2_cache_size'), 'byte')} of L2: in the program they may be there already",
+        f"The {brief(k['dram_read_bytes'], 'byte')} read from DRAM would fit the "
+        f"{brief(k.get('l2_cache_size'), 'byte')} of L2: in the program they may be there already",
         "low",
         advice="ncu empties the caches before each pass unless told not to: profile with --cache-control "
         "none and compare.",
@@ -131,8 +131,8 @@ def close_data(k: View) -> Found | None:
     if k["l1_hit_rate_pct"] < GOOD_HITS or max(k.share("l1"), k.share("lsu")) < QUIET:
         return None
     return Found(
-        f"L1 serves {short(k['l1_hit_rate_pct'], '%')} of its sectors and DRAM is at "
-        f"{short(k['dram_throughput_pct'], '%')}: the accesses themselves are the cost",
+        f"L1 serves {brief(k['l1_hit_rate_pct'], '%')} of its sectors and DRAM is at "
+        f"{brief(k['dram_throughput_pct'], '%')}: the accesses themselves are the cost",
         "medium",
         advice="Keep values in registers and load wider; better locality would change nothing.",
     )
@@ -146,8 +146,8 @@ def l2_fabric(k: View) -> Found | None:
     if share < CROSSES or own is None or shown is None:
         return None
     return Found(
-        f"{short(share, '%')} of the L2 sectors cross its fabric: the hit rate of the kernel's own "
-        f"requests is {short(own, '%')}, not {short(shown, '%')}",
+        f"{brief(share, '%')} of the L2 sectors cross its fabric: the hit rate of the kernel's own "
+        f"requests is {brief(own, '%')}, not {brief(shown, '%')}",
         "info",
         advice="Use the hit rate of requests from L1; L2 throughput includes the fabric as well.",
     )
@@ -160,7 +160,7 @@ def sector_promotion(k: View) -> Found | None:
     if promoted < EXCESS or k.share("dram") < IDLE:
         return None
     return Found(
-        f"{short(promoted, '%')} of the L2 misses were widened to 64 bytes or more",
+        f"{brief(promoted, '%')} of the L2 misses were widened to 64 bytes or more",
         k.weight("dram"),
         advice="For scattered 32-byte reads ask for less with a cache hint or "
         "cudaLimitMaxL2FetchGranularity.",
@@ -174,7 +174,7 @@ def reads_beyond_misses(k: View) -> Found | None:
     if ratio < BEYOND or k.share("dram") < IDLE or k.get("l2_promoted_miss_pct") is not None:
         return None
     return Found(
-        f"DRAM is read for {short(ratio)} times what the kernel's own requests missed in L2",
+        f"DRAM is read for {brief(ratio)} times what the kernel's own requests missed in L2",
         k.weight("dram"),
         advice="Read whole 64-byte pieces, or limit the fetch with cudaLimitMaxL2FetchGranularity.",
         detail="L2 fetches 64 bytes or more for a missed 32-byte sector, or partial writes are filled up.",

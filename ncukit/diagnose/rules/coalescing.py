@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.words import listed as in_words
-from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.pattern import pattern
+from ncukit.quantity import brief
 
 if TYPE_CHECKING:
     from ncukit.model.source import Cost, SassRow
@@ -82,7 +82,7 @@ def _uncoalesced(k: View, direction: str) -> Found | None:
         if used >= HALF_USED:
             return None
         return Found(
-            f"Global {direction}s touch {short(sectors)} sectors a request and use {short(used)} of 32 "
+            f"Global {direction}s touch {brief(sectors)} sectors a request and use {brief(used)} of 32 "
             "bytes in each",
             k.weight("l1", "l2", "dram"),
             advice=COALESCE,
@@ -95,7 +95,7 @@ def _uncoalesced(k: View, direction: str) -> Found | None:
         return None
     if sectors > SCATTERED and not copies:
         return Found(
-            f"Global {direction}s touch {short(sectors)} sectors a request; even 16-byte elements need "
+            f"Global {direction}s touch {brief(sectors)} sectors a request; even 16-byte elements need "
             "only 16",
             k.weight("l1", "l2", "dram"),
             advice=COALESCE,
@@ -107,8 +107,8 @@ def _uncoalesced(k: View, direction: str) -> Found | None:
         return None  # LDGSTS counts its sectors on few requests: above 16 this says nothing
     if sectors > 2 * IDEAL * 0.95 or excess is not None:
         return Found(
-            f"Global {direction}s touch {short(sectors)} sectors a request: ideal only for elements of "
-            f"{short(sectors)} bytes, 4 would do for 4-byte ones",
+            f"Global {direction}s touch {brief(sectors)} sectors a request: ideal only for elements of "
+            f"{brief(sectors)} bytes, 4 would do for 4-byte ones",
             "low" if excess is None else k.weight("l1", "l2", "dram"),
             advice=COALESCE,
             detail=detail,
@@ -125,7 +125,7 @@ def excess_sectors(k: View) -> Found | None:
         return None
     where = _where(k, re.compile(""))
     return Found(
-        f"{short(excess, '%')} of the global-memory sectors are excess over a coalesced pattern",
+        f"{brief(excess, '%')} of the global-memory sectors are excess over a coalesced pattern",
         k.weight("l1", "l2", "dram"),
         advice=COALESCE,
         detail=f"Of the excess sectors {listed(where)}." if where else "",
@@ -143,9 +143,9 @@ def coalesced(k: View) -> Found | None:
     )
     if excess >= CLEAN or not any(moved):
         return None
-    each = [f"{short(n)} for {d}s" for d, n in zip(DIRECTIONS, moved, strict=True) if n]
+    each = [f"{brief(n)} for {d}s" for d, n in zip(DIRECTIONS, moved, strict=True) if n]
     return Found(
-        f"Global accesses are coalesced: {short(excess, '%')} of their sectors are excess; "
+        f"Global accesses are coalesced: {brief(excess, '%')} of their sectors are excess; "
         f"sectors a request: {in_words(each)}",
         "info",
         advice="Another access pattern would not help; fewer or wider accesses might.",
@@ -167,7 +167,7 @@ def partial_writes(k: View) -> Found | None:
         return None
     where = places(k.source, lambda c: c.excess_sectors, "sector", lambda row: bool(STORES.match(row.opcode)))
     return Found(
-        f"Stores fill {short(filled)} of the 32 bytes of a sector, and DRAM is written {short(ratio)} times "
+        f"Stores fill {brief(filled)} of the 32 bytes of a sector, and DRAM is written {brief(ratio)} times "
         "what threads stored",
         k.weight("dram", "l2"),
         advice="Let a warp write whole sectors: 32 contiguous, aligned bytes at once.",
@@ -202,7 +202,7 @@ def narrow_accesses(k: View) -> Found | None:
 
     where = places(k.source, _instructions, "inst", narrow)
     return Found(
-        f"A thread moves {short(width)} bytes with each global access, where 16 are possible",
+        f"A thread moves {brief(width)} bytes with each global access, where 16 are possible",
         "medium" if crowded else "low",
         advice="Let each thread process several neighbouring elements with one vector access (float4, "
         "uint4, __half2).",

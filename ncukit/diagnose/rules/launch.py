@@ -9,7 +9,7 @@ from ncukit.diagnose.rules.occupancy import spare
 from ncukit.diagnose.steps.grid import COVERED, HALF_A_WAVE, ONE_WARP
 from ncukit.diagnose.steps.idle import FEW_WAVES
 from ncukit.diagnose.steps.latency import SHORT_LIVED
-from ncukit.diagnose.words import short
+from ncukit.quantity import brief
 
 IDLE = 10.0
 """[%] of the time without work from which a partial wave matters."""
@@ -57,7 +57,7 @@ def small_grid(k: View) -> Found | None:
             "the share of SMs without a block, if the work divides evenly; what more blocks on the other "
             "SMs would hide is not in it",
         ),
-        detail="" if waves is None else f"That is {short(waves)} of a wave of blocks that fit at once.",
+        detail="" if waves is None else f"That is {brief(waves)} of a wave of blocks that fit at once.",
     )
 
 
@@ -68,11 +68,11 @@ def part_wave(k: View) -> Found | None:
     if waves >= WHOLE_WAVE or k["blocks_per_sm"] < COVERED:
         return None
     warps = k.get("launched_warps_per_scheduler")
-    seen = "" if warps is None else f": {short(warps)} warps a scheduler at most"
+    seen = "" if warps is None else f": {brief(warps)} warps a scheduler at most"
     design = "Few warps are the design of a warp-specialised kernel." if k.facts.warp_specialised else ""
     why = "A unit is busy already: more warps would only queue for it." if spare(k) else design
     return Found(
-        f"The grid of {k['grid_size']:.0f} blocks fills {short(waves)} of a wave{seen}",
+        f"The grid of {k['grid_size']:.0f} blocks fills {brief(waves)} of a wave{seen}",
         "info" if why else "medium" if waves < HALF_A_WAVE else "low",
         advice="More or smaller blocks would give every SM more warps to switch between.",
         detail=why,
@@ -87,7 +87,7 @@ def little_work(k: View) -> Found | None:
     if not 0 < each < FEW_INSTRUCTIONS or k["waves_per_sm"] <= FEW_WAVES:
         return None
     return Found(
-        f"A warp executes {short(each)} instructions in all: most are index arithmetic, start and end",
+        f"A warp executes {brief(each)} instructions in all: most are index arithmetic, start and end",
         "info" if any(s.full for s in k.facts.shares.units.values()) else "low",
         advice="Let each thread process several elements in a grid-stride loop, with fewer blocks.",
     )
@@ -101,15 +101,15 @@ def tail(k: View) -> Found | None:
         return None
     if whole >= PARTIAL_WAVE:
         return Found(
-            f"The grid makes {short(waves)} waves, the last one nearly whole: few blocks follow each other",
+            f"The grid makes {brief(waves)} waves, the last one nearly whole: few blocks follow each other",
             "info",
             advice="Smaller blocks, or more of them, would even out blocks that take unequal time.",
         )
     active = k.get("sm_active_pct")
     idle = None if active is None else 100 - active
     return Found(
-        f"The grid makes {short(waves)} waves: the last one is partial"
-        + ("" if idle is None else f", and SMs are idle for {short(idle, '%')} of the time"),
+        f"The grid makes {brief(waves)} waves: the last one is partial"
+        + ("" if idle is None else f", and SMs are idle for {brief(idle, '%')} of the time"),
         "medium" if waves <= FEW_WAVES and (idle is None or idle >= IDLE) else "low",
         advice="Choose a grid of whole waves, or a persistent kernel that takes its tiles from a queue.",
         gain=None
@@ -117,7 +117,7 @@ def tail(k: View) -> Found | None:
         else Gain(
             max(0.0, min(idle, 100 - whole)),
             "global",
-            f"the smaller of the idle time and {short(100 - whole, '%')}, the empty part of the last wave",
+            f"the smaller of the idle time and {brief(100 - whole, '%')}, the empty part of the last wave",
         ),
     )
 
@@ -152,7 +152,7 @@ def short_blocks(k: View) -> Found | None:
     if life >= SHORT_LIVED / 2 or k["waves_per_sm"] <= FEW_WAVES:
         return None
     return Found(
-        f"A block lives {short(life)} cycles on average: its start and end are a visible part of that",
+        f"A block lives {brief(life)} cycles on average: its start and end are a visible part of that",
         "info" if spare(k) else "medium",
         advice="Let each thread process several elements in a grid-stride loop, with fewer blocks.",
     )
@@ -165,7 +165,7 @@ def uneven_sms(k: View) -> Found | None:
     if least >= UNEVEN_SMS or (k.get("blocks_per_sm") or 0.0) < COVERED:
         return None
     return Found(
-        f"The least busy SM works {short(least, '%')} as long as the busiest",
+        f"The least busy SM works {brief(least, '%')} as long as the busiest",
         "medium",
         advice="Blocks take unequal time: order the long ones first, split them, or fetch work from a queue.",
     )
@@ -182,8 +182,8 @@ def one_warp_works(k: View) -> Found | None:
     if not one_sm or 4 * k["warps_per_scheduler"] > ONE_WARP or k["blocks_per_sm"] < COVERED:
         return None
     return Found(
-        f"SMs are active {short(k['sm_active_pct'], '%')} of the time, one of {k['usable_sm_count']:.0f}, "
-        f"with {short(4 * k['warps_per_scheduler'])} resident warps: one warp does all the work",
+        f"SMs are active {brief(k['sm_active_pct'], '%')} of the time, one of {k['usable_sm_count']:.0f}, "
+        f"with {brief(4 * k['warps_per_scheduler'])} resident warps: one warp does all the work",
         "high",
         advice="Distribute the loop over threads and blocks; a guard like `if (i == 0)` makes the kernel "
         "serial.",
@@ -200,8 +200,8 @@ def clusters(k: View) -> Found | None:
     if waves < k["waves_per_sm"] * MORE_WAVES:
         return None
     return Found(
-        f"In clusters of {size:.0f} blocks the grid makes {short(waves)} waves, by blocks alone "
-        f"{short(k['waves_per_sm'])}: {active:.0f} clusters fit the GPU at once",
+        f"In clusters of {size:.0f} blocks the grid makes {brief(waves)} waves, by blocks alone "
+        f"{brief(k['waves_per_sm'])}: {active:.0f} clusters fit the GPU at once",
         "low" if waves > 1 else "info",
         advice="Use smaller clusters, or a size that divides the SMs of a GPC.",
     )

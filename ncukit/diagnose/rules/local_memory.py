@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
-from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.model.finding import Severity
 from ncukit.pattern import pattern
+from ncukit.quantity import brief
 
 if TYPE_CHECKING:
     from ncukit.model.source import Cost
@@ -63,11 +63,11 @@ def register_spills(k: View) -> Found | None:
     if spills <= 0 and shared <= 0:
         return None
     severity, share = _weight(k)
-    traffic = f", local memory is {short(share, '%')} of the cache traffic" if share else ""
-    into = f", {short(shared)} of them into shared memory" if shared else ""
+    traffic = f", local memory is {brief(share, '%')} of the cache traffic" if share else ""
+    into = f", {brief(shared)} of them into shared memory" if shared else ""
     where = _where(k)
     return Found(
-        f"Registers spill: {short(spills + shared)} spill instructions ran{into}{traffic}",
+        f"Registers spill: {brief(spills + shared)} spill instructions ran{into}{traffic}",
         severity,
         advice="Allow more registers (launch bounds, -maxrregcount), or keep fewer values alive at once.",
         detail=f"Of the local accesses {listed(where)}." if where else "",
@@ -98,7 +98,7 @@ def local_memory(k: View) -> Found | None:
         )
         near = f" at {registers:.0f} registers a thread" if registers is not None else ""
         kind, advice = (
-            f"{short(fixed, '%')} of it at fixed offsets from the stack pointer: {likely}{near}",
+            f"{brief(fixed, '%')} of it at fixed offsets from the stack pointer: {likely}{near}",
             "Look for spill stores in `ptxas -v`; allow more registers (launch bounds, -maxrregcount) or "
             "keep fewer values alive.",
         )
@@ -155,10 +155,10 @@ def _counted(k: View, instructions: float, share: float | None) -> str:
     words = []
     mix = k.get("local_inst_share_pct")
     if instructions > FEW:
-        part = f", {short(mix, '%')} of all" if mix is not None else ""
-        words.append(f"{short(instructions)} instructions{part}")
+        part = f", {brief(mix, '%')} of all" if mix is not None else ""
+        words.append(f"{brief(instructions)} instructions{part}")
     if share:
-        words.append(f"{short(share, '%')} of the cache traffic")
+        words.append(f"{brief(share, '%')} of the cache traffic")
     return f" ({'; '.join(words)})" if words else ""
 
 

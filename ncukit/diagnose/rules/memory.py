@@ -13,8 +13,8 @@ from ncukit.diagnose.steps.full import CERTAIN
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.hidden import FROM_HOST, HOT_SLICE, IDLE, ONE_ADDRESS, SOME_FILLS, UNEVEN
 from ncukit.diagnose.words import listed as in_words
-from ncukit.diagnose.words import short
 from ncukit.pattern import pattern
+from ncukit.quantity import brief
 
 ONE_WAY = 90.0
 """[%] of the DRAM bytes in one direction."""
@@ -43,10 +43,10 @@ def useful_bytes(k: View) -> Found | None:
     ratio = k["moved_per_asked"]
     if k.share("dram") < IDLE or (k.get("cp_async_inst") or 0) > 0 or (k.get("tma_load_bytes") or 0) > 0:
         return None  # copies are not among what threads ask for
-    asked, moved = short(k["asked_bytes"], "byte"), short(k["dram_bytes"], "byte")
+    asked, moved = brief(k["asked_bytes"], "byte"), brief(k["dram_bytes"], "byte")
     if ratio >= MORE:
         return Found(
-            f"Threads asked for {asked} and DRAM moved {moved}: {short(ratio)} times as much",
+            f"Threads asked for {asked} and DRAM moved {moved}: {brief(ratio)} times as much",
             k.weight("dram"),
             advice="Look for partial sectors, local memory and data fetched twice: the rest is waste.",
             gain=k.relief(100 * (1 - 1 / ratio), "dram"),
@@ -54,7 +54,7 @@ def useful_bytes(k: View) -> Found | None:
     if ratio <= REUSED:
         return Found(
             f"Threads asked for {asked} and DRAM moved {moved}: caches serve "
-            f"{short(100 * (1 - ratio), '%')} of it",
+            f"{brief(100 * (1 - ratio), '%')} of it",
             "info",
             advice="The traffic left in DRAM is the first touch of each byte, or what did not fit.",
         )
@@ -76,11 +76,11 @@ def which_bytes(k: View) -> Found | None:
     writes = k["dram_write_share_pct"]
     if not named and not 100 - ONE_WAY < writes < ONE_WAY:
         return None  # one direction and nothing to avoid: dram-direction says it
-    mix = f"{short(100 - writes, '%')} reads, {short(writes, '%')} writes"
+    mix = f"{brief(100 - writes, '%')} reads, {brief(writes, '%')} writes"
     worst = max(named, key=lambda name: named[name], default="")
-    rest = f"; {worst} is {short(named[worst], '%')} of the traffic above it" if worst else ""
+    rest = f"; {worst} is {brief(named[worst], '%')} of the traffic above it" if worst else ""
     return Found(
-        f"The {short(k['dram_bytes'], 'byte')} in DRAM are {mix}{rest}",
+        f"The {brief(k['dram_bytes'], 'byte')} in DRAM are {mix}{rest}",
         "medium" if worst else "info",
         advice=f"Remove {in_words(list(named))} first."
         if worst
@@ -101,9 +101,9 @@ def dram_direction(k: View) -> Found | None:
         return _by_opcode(k)
     if 100 - ONE_WAY < writes < ONE_WAY:
         return None
-    which = f"{short(writes, '%')} writes" if writes >= ONE_WAY else f"{short(100 - writes, '%')} reads"
+    which = f"{brief(writes, '%')} writes" if writes >= ONE_WAY else f"{brief(100 - writes, '%')} reads"
     return Found(
-        f"The DRAM traffic is {which}, {short(k.get('dram_bytes'), 'byte')} in all",
+        f"The DRAM traffic is {which}, {brief(k.get('dram_bytes'), 'byte')} in all",
         "info",
         advice="Fewer bytes are the only lever: a narrower type, or fusing with the kernel on the other "
         "side.",
@@ -117,7 +117,7 @@ def _by_opcode(k: View) -> Found | None:
         return None
     which, way = ("loads", "reads") if loads else ("stores", "writes")
     return Found(
-        f"All {short(both)} global accesses are {which}: what DRAM is busy with is {way}",
+        f"All {brief(both)} global accesses are {which}: what DRAM is busy with is {way}",
         "info",
         advice="Fewer bytes are the only lever: a narrower type, or fusing with the kernel on the other "
         "side.",
@@ -136,8 +136,8 @@ def l2_input_port(k: View) -> Found | None:
         lambda row: bool(re.match(r"^(STG|ST|STL|REDG?|ATOMG?)\b", row.opcode)),
     )
     return Found(
-        f"The input port of L2 is {short(k['l2_input_pct'], '%')} full while DRAM is at "
-        f"{short(k.share('dram'), '%')}",
+        f"The input port of L2 is {brief(k['l2_input_pct'], '%')} full while DRAM is at "
+        f"{brief(k.share('dram'), '%')}",
         "high",
         advice="It fills with partial sectors: make stores coalesced, take stack arrays out of local memory, "
         "reduce before atomics.",
@@ -153,10 +153,10 @@ def system_memory(k: View) -> Found | None:
     if host < SOME_FILLS or host < FROM_HOST * device:
         return None
     rate = k.get("sysmem_read_bandwidth")
-    seen = f" ({short(rate, 'byte/s')} over the bus)" if rate else ""
+    seen = f" ({brief(rate, 'byte/s')} over the bus)" if rate else ""
     return Found(
-        f"L2 is filled from system memory: {short(host, '%')} of its fill peak against "
-        f"{short(device, '%')} from device memory{seen}",
+        f"L2 is filled from system memory: {brief(host, '%')} of its fill peak against "
+        f"{brief(device, '%')} from device memory{seen}",
         "high" if k.facts.shares.top < IDLE else "low",
         advice="Copy or prefetch the data to the device before the launch.",
     )
@@ -174,8 +174,8 @@ def miss_destinations(k: View) -> Found | None:
         return None
     peer, host = (100 * k[f"l2_miss_{a}_sectors"] / k["l2_miss_sectors"] for a in ("peer", "sysmem"))
     return Found(
-        f"Of the L2 misses {short(100 - remote, '%')} go to device memory, {short(peer, '%')} to other GPUs, "
-        f"{short(host, '%')} to the host",
+        f"Of the L2 misses {brief(100 - remote, '%')} go to device memory, {brief(peer, '%')} to other GPUs, "
+        f"{brief(host, '%')} to the host",
         "medium" if remote >= 10 else "low",
         advice="Place the data where most of its readers run, or copy it there once in bulk.",
     )
@@ -188,7 +188,7 @@ def peer_memory(k: View) -> Found | None:
     if share < 10:  # below a tenth the local DRAM decides
         return None
     return Found(
-        f"{short(share, '%')} of the L2 misses are served by a peer GPU",
+        f"{brief(share, '%')} of the L2 misses are served by a peer GPU",
         "medium",
         advice="Place the data on the GPU that reads it most, or copy it once in bulk.",
     )
@@ -202,7 +202,7 @@ def contended_atomics(k: View) -> Found | None:
         return None
     where = places(k.source, lambda c: c.instructions, "inst", lambda row: bool(ATOMIC.match(row.opcode)))
     return Found(
-        f"L2 performs {short(rate)} atomics a cycle in all; one address alone takes 0.3 to 0.8",
+        f"L2 performs {brief(rate)} atomics a cycle in all; one address alone takes 0.3 to 0.8",
         "high" if k.facts.shares.top < IDLE else "medium",
         advice="Reduce within the warp and the block first, then one atomic a block; or spread over "
         "several counters.",
@@ -219,7 +219,7 @@ def atomic_traffic(k: View) -> Found | None:
         return None
     where = places(k.source, lambda c: c.instructions, "inst", lambda row: bool(ATOMIC.match(row.opcode)))
     return Found(
-        f"{short(share, '%')} of the requests at L2 are atomics and reductions ({short(k['l2_atomics'])})",
+        f"{brief(share, '%')} of the requests at L2 are atomics and reductions ({brief(k['l2_atomics'])})",
         k.weight("l2"),
         advice="Combine within the warp (shuffles, __reduce_add_sync) and the block before the atomic.",
         detail=f"Of the atomics {listed(where)}." if where else "",
@@ -236,7 +236,7 @@ def possible_atomics(k: View) -> Found | None:
     if not ONE_ADDRESS[0] <= busy <= 1.5 or (k.get("kernel_duration") or 0.0) < STEADY:
         return None
     return Found(
-        f"Atomic units of L2 take input in {short(busy)} slices at a time: one contended address would "
+        f"Atomic units of L2 take input in {brief(busy)} slices at a time: one contended address would "
         "look like this",
         "low",
         advice="Collect MemoryWorkloadAnalysis_Tables to count the atomics.",
@@ -252,7 +252,7 @@ def uneven_slices(k: View) -> Found | None:
     if not (alone or ahead) or (k.get("kernel_duration") or 0.0) < STEADY:
         return None
     return Found(
-        f"One L2 slice is {short(hottest, '%')} busy while the mean over all is {short(mean, '%')}",
+        f"One L2 slice is {brief(hottest, '%')} busy while the mean over all is {brief(mean, '%')}",
         "high" if alone else "medium",
         advice="Many accesses share one address or one stride: spread the counter, change the padding.",
     )

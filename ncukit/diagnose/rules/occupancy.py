@@ -7,9 +7,10 @@ from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.idle import FEW_WAVES, LONG_LIVED
 from ncukit.diagnose.steps.latency import SHORT_LIVED, limiting_resources
-from ncukit.diagnose.words import listed, short
+from ncukit.diagnose.words import listed
 from ncukit.model.finding import Severity
 from ncukit.model.occupancy import Occupancy
+from ncukit.quantity import brief
 
 GAP = 10.0
 """[points] Theoretical minus achieved occupancy worth naming (ncu's own rule)."""
@@ -52,9 +53,9 @@ def occupancy_limit(k: View) -> Found | None:
     blocks, achieved = k.get("resident_block_limit"), k.get("achieved_occupancy_pct")
     fit = f" ({_blocks(blocks)} an SM)" if blocks and blocks >= 1 else ""
     return Found(
-        f"Occupancy is limited to {short(allowed, '%')}{fit} by {resources}",
+        f"Occupancy is limited to {brief(allowed, '%')}{fit} by {resources}",
         severity,
-        detail=(f"{short(achieved, '%')} are achieved. " if achieved is not None else "")
+        detail=(f"{brief(achieved, '%')} are achieved. " if achieved is not None else "")
         + (
             f"{resources[0].upper()}{resources[1:]} bind together: relieving one alone changes nothing. "
             if tie
@@ -103,8 +104,8 @@ def carve_out(k: View) -> Found | None:
     if not any(limit.resource == "shared_mem" and limit.binds for limit in found.limits):
         return None
     return Found(
-        f"The carve-out of {short(used / 1024)} KiB shared memory limits an SM to {found.blocks} blocks; "
-        f"with {short(largest / 1024)} KiB {found.blocks_at_largest} would fit",
+        f"The carve-out of {brief(used / 1024)} KiB shared memory limits an SM to {found.blocks} blocks; "
+        f"with {brief(largest / 1024)} KiB {found.blocks_at_largest} would fit",
         "info" if spare(k) else "medium",
         advice="Ask for more with cudaFuncAttributePreferredSharedMemoryCarveout; L1 shrinks by as much.",
         gain=None,
@@ -122,10 +123,10 @@ def occupancy_gap(k: View) -> Found | None:
     small = launched is not None and allowed is not None and launched <= allowed * REACHED
     short_lived = not small and life is not None and life < SHORT_LIVED
     return Found(
-        f"Achieved occupancy is {short(k['achieved_occupancy_pct'], '%')}, {short(gap)} points below the "
-        f"{short(k['theoretical_occupancy_pct'], '%')} the launch allows",
+        f"Achieved occupancy is {brief(k['achieved_occupancy_pct'], '%')}, {brief(gap)} points below the "
+        f"{brief(k['theoretical_occupancy_pct'], '%')} the launch allows",
         "info" if spare(k) else "medium",
-        detail=f"Blocks live {short(life)} cycles: the SM empties between them." if short_lived else "",
+        detail=f"Blocks live {brief(life)} cycles: the SM empties between them." if short_lived else "",
         advice="Give the SMs more blocks: the grid brings fewer warps than fit."
         if small
         else "Give each block more work."
@@ -141,7 +142,7 @@ def well_filled(k: View) -> Found | None:
     if achieved < FILLED:
         return None
     return Found(
-        f"Achieved occupancy is {short(achieved, '%')}: the SMs hold nearly all the warps they can",
+        f"Achieved occupancy is {brief(achieved, '%')}: the SMs hold nearly all the warps they can",
         "info",
         advice="More occupancy is no lever here; what the warps do, or wait for, is.",
     )
@@ -172,8 +173,8 @@ def one_block_per_sm(k: View) -> Found | None:
     if (k.get("block_lifetime") or 0.0) > LONG_LIVED:
         return None
     return Found(
-        f"One block of {short(k.get('block_size'))} threads fits an SM at a time, and SMs are empty "
-        f"{short(100 - k['sm_active_pct'], '%')} of the time between them",
+        f"One block of {brief(k.get('block_size'))} threads fits an SM at a time, and SMs are empty "
+        f"{brief(100 - k['sm_active_pct'], '%')} of the time between them",
         "high",
         advice="Use smaller blocks, so that a second one is resident while the first ends.",
         gain=Gain(100 - k["sm_active_pct"], "global", "the time in which a mean SM has no block"),

@@ -7,8 +7,8 @@ from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.rules.coalescing import access_width
 from ncukit.diagnose.shares import TENSOR_WITHOUT_OPCODES
 from ncukit.diagnose.steps.grid import QUIET
-from ncukit.diagnose.words import short
 from ncukit.pattern import pattern
+from ncukit.quantity import brief
 
 FULL_WIDTH = 0.75
 """Share of the global loads that are 16 bytes wide in a kernel whose operands are aligned."""
@@ -42,7 +42,7 @@ def tensor_alignment(k: View) -> Found | None:
         lambda row: bool(GLOBAL_LOADS.match(row.opcode)) and access_width(row.opcode) < 16,
     )
     return Found(
-        f"Only {short(100 * wide / count, '%')} of the global loads of this MMA kernel are 16 bytes wide",
+        f"Only {brief(100 * wide / count, '%')} of the global loads of this MMA kernel are 16 bytes wide",
         "medium" if k.share("lsu") >= 40 or (named is not None and int(named[1]) < 8) else "low",
         advice="Make leading dimensions multiples of 16 bytes (8 half elements) and align the pointers; pad "
         "odd shapes.",
@@ -65,7 +65,7 @@ def tensor_pipe_untold(k: View) -> Found | None:
     if not VISIBLE_PIPE <= pipe < TENSOR_WITHOUT_OPCODES:
         return None
     return Found(
-        f"The tensor pipe is {short(pipe, '%')} busy; whether with MMA or with packed-half constants was not "
+        f"The tensor pipe is {brief(pipe, '%')} busy; whether with MMA or with packed-half constants was not "
         "collected",
         "info",
         advice="Collect opcodes (section InstructionStats) to tell: if it is MMA, it is far from its peak.",
@@ -88,7 +88,7 @@ def unstaged_operands(k: View) -> Found | None:
         return None
     return Found(
         "No shared memory is allocated: the operands of MMA come straight from global memory, each warp "
-        f"fetching its own, and what they pass is {short(way, '%')} busy",
+        f"fetching its own, and what they pass is {brief(way, '%')} busy",
         k.weight("l1", "lsu", "l2", "dram"),
         advice="Stage tiles in shared memory (cp.async from compute capability 8.0 on), so that the warps of "
         "a block share them.",

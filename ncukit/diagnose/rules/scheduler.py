@@ -9,8 +9,8 @@ from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.shares import COMPUTE_UNITS
 from ncukit.diagnose.steps.full import ELIGIBLE
 from ncukit.diagnose.waits import DISAGREE, states
-from ncukit.diagnose.words import short
 from ncukit.model.finding import Severity
+from ncukit.quantity import brief
 
 if TYPE_CHECKING:
     from ncukit.model.source import Cost
@@ -31,14 +31,11 @@ def low_issue(k: View) -> Found | None:
     issued = k["warps_issued_per_scheduler"]
     if issued >= LOW_ISSUE:
         return None
-    rate = f"{short(issued)} instructions a cycle" if issued else "nothing"
+    rate = f"{brief(issued)} instructions a cycle" if issued else "nothing"
     eligible = k.get("warps_eligible_per_scheduler")
     warps = k.get("warps_active_per_scheduler")
-    seen = (
-        ""
-        if eligible is None or warps is None
-        else f": of {short(warps)} warps {short(eligible)} are eligible"
-    )
+    known = eligible is not None and warps is not None
+    seen = f": of {brief(warps)} warps {brief(eligible)} are eligible" if known else ""
     return Found(
         f"Each scheduler issues {rate}{seen}",
         "low" if any(share.full for share in k.facts.shares.units.values()) else "medium",
@@ -53,8 +50,8 @@ def well_fed(k: View) -> Found | None:
     if k["warps_eligible_per_scheduler"] < ELIGIBLE or k["warps_issued_per_scheduler"] < LOW_ISSUE:
         return None
     return Found(
-        f"{short(k['warps_eligible_per_scheduler'])} warps are ready for each issue slot and "
-        f"{short(100 * k['warps_issued_per_scheduler'], '%')} of the slots are used: there are enough warps",
+        f"{brief(k['warps_eligible_per_scheduler'])} warps are ready for each issue slot and "
+        f"{brief(100 * k['warps_issued_per_scheduler'], '%')} of the slots are used: there are enough warps",
         "info",
         advice="Fewer instructions for the same work are the lever; more occupancy is not.",
     )
@@ -70,7 +67,7 @@ def stalls_disagree(k: View) -> Found | None:
         k.get(f"stall_cycles_{state}")
         k.get(f"stall_samples_{state}")
     return Found(
-        f"Stall counters and stall samples differ by {short(apart, '%')}: the kernel did not do the same "
+        f"Stall counters and stall samples differ by {brief(apart, '%')}: the kernel did not do the same "
         "in every pass",
         "low",
         advice="Look for work that depends on timing or on what an earlier pass left behind; trust neither "
@@ -88,7 +85,7 @@ def divergence(k: View) -> Found | None:
     severity: Severity = "high" if threads < 8 else "medium"
     where = places(k.source, _lost, "lane")
     return Found(
-        f"{short(threads)} of 32 threads are active in a mean warp instruction: {short(lost, '%')} of the "
+        f"{brief(threads)} of 32 threads are active in a mean warp instruction: {brief(lost, '%')} of the "
         "lanes are lost",
         severity,
         advice="Let the threads of a warp take the same branch and the same number of iterations; sort or "
@@ -113,7 +110,7 @@ def predication(k: View) -> Found | None:
     if off < PREDICATED:
         return None
     return Found(
-        f"{short(off)} of {short(k['active_threads_per_warp'])} active threads are predicated off in a "
+        f"{brief(off)} of {brief(k['active_threads_per_warp'])} active threads are predicated off in a "
         "mean instruction",
         "low",
         advice="Short branches became predicates: skip whole warps instead where the condition is uniform.",

@@ -8,9 +8,9 @@ from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.rules.coalescing import EXCESS, IDEAL
 from ncukit.diagnose.steps.grid import QUIET
-from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.pattern import pattern
+from ncukit.quantity import brief
 
 CONFLICT = 1.5
 """Wavefronts over the ideal from which accesses conflict; arbitration alone stays below."""
@@ -70,10 +70,10 @@ def _conflicts(k: View, direction: str) -> Found | None:
     full = max(k.share("l1"), k.share("shared"))
     where = _where(k, LOADS if direction == "load" else STORES)
     return Found(
-        f"Shared {direction}s conflict {short(round(ways))} ways: {short(lost, '%')} of their wavefronts "
+        f"Shared {direction}s conflict {brief(round(ways))} ways: {brief(lost, '%')} of their wavefronts "
         "are conflicts",
         k.weight("l1", "shared"),
-        detail=f"The data stage they go through is {short(full, '%')} busy."
+        detail=f"The data stage they go through is {brief(full, '%')} busy."
         + ("" if full >= QUIET else " The conflicts are real and cost little here.")
         + (f" Of the excess wavefronts {listed(where)}." if where else ""),
         advice="Pad the rows of the tile by one element, or swizzle the index, so that lanes fall into "
@@ -101,8 +101,8 @@ def conflict_free(k: View) -> Found | None:
     ):
         return None
     return Found(
-        f"Shared memory is free of bank conflicts: {short(ways)} times the ideal wavefronts, and "
-        f"{short(pattern, '%')} of them because of the pattern",
+        f"Shared memory is free of bank conflicts: {brief(ways)} times the ideal wavefronts, and "
+        f"{brief(pattern, '%')} of them because of the pattern",
         "info",
         advice="Padding or swizzling would change nothing.",
     )
@@ -119,8 +119,8 @@ def bank_arbitration(k: View) -> Found | None:
     ):
         return None
     return Found(
-        f"{short(counted, '%')} of the shared wavefronts are counted as conflicts, but the address pattern "
-        f"causes {short(pattern, '%')}: the rest is arbitration with other traffic",
+        f"{brief(counted, '%')} of the shared wavefronts are counted as conflicts, but the address pattern "
+        f"causes {brief(pattern, '%')}: the rest is arbitration with other traffic",
         "info",
         advice="Padding will not help: the counter includes waits for the data stage that others use.",
     )
@@ -134,7 +134,7 @@ def shared_pattern(k: View) -> Found | None:
         return None
     where = _where(k, re.compile(""))
     return Found(
-        f"{short(excess, '%')} of the shared-memory wavefronts are beyond what the address pattern needs "
+        f"{brief(excess, '%')} of the shared-memory wavefronts are beyond what the address pattern needs "
         "at best",
         k.weight("l1", "shared"),
         advice="Pad or swizzle the shared array.",
@@ -153,8 +153,8 @@ def many_wavefronts(k: View) -> Found | None:
     if not requests or data < OVERLOADED * requests:
         return None
     return Found(
-        f"The L1 data stage is {short(data, '%')} busy at {short(requests, '%')} of the request rate "
-        f"({short(data / requests)} to 1): each request takes many wavefronts",
+        f"The L1 data stage is {brief(data, '%')} busy at {brief(requests, '%')} of the request rate "
+        f"({brief(data / requests)} to 1): each request takes many wavefronts",
         k.weight("l1", "shared"),
         advice=_for_each_request(_conflicting(k), _scattered(k)),
     )
@@ -202,8 +202,8 @@ def many_requests(k: View) -> Found | None:
     if k.share("lsu") < QUIET or requests < BUSY_REQUESTS or data > HALF_IDLE * requests:
         return None
     return Found(
-        f"The load/store pipe takes requests at {short(requests, '%')} of its peak and its data stage moves "
-        f"{short(data, '%')}: many narrow accesses, one wavefront each",
+        f"The load/store pipe takes requests at {brief(requests, '%')} of its peak and its data stage moves "
+        f"{brief(data, '%')}: many narrow accesses, one wavefront each",
         k.weight("lsu"),
         advice="Load 16 bytes a thread (float4), keep a tile in registers: fewer and wider accesses are the "
         "only way out.",
@@ -217,9 +217,9 @@ def bulk_copies(k: View) -> Found | None:
     if not tma and not bypass and not copies:
         return None
     by = (
-        f"{short(tma, 'byte')} by TMA"
+        f"{brief(tma, 'byte')} by TMA"
         if tma
-        else f"{short(bypass, 'byte')} by cp.async"
+        else f"{brief(bypass, 'byte')} by cp.async"
         if bypass
         else "cp.async"
     )
@@ -254,8 +254,8 @@ def stage_by_copy(k: View) -> Found | None:
         return None
     k.get(waits.metric("global_memory_dependency"))
     return Found(
-        f"{short(loads)} global loads feed {short(stores)} stores to shared memory through registers, and "
-        f"{short(share, '%')} of the warp latency waits for them",
+        f"{brief(loads)} global loads feed {brief(stores)} stores to shared memory through registers, and "
+        f"{brief(share, '%')} of the warp latency waits for them",
         "low" if any(s.full for s in k.facts.shares.units.values()) else "medium",
         advice="Copy with cp.async (cuda::memcpy_async) or TMA into a second buffer while the first is used.",
     )
@@ -269,7 +269,7 @@ def shared_atomics(k: View) -> Found | None:
         return None
     where = places(k.source, lambda c: c.instructions, "inst", lambda row: row.opcode.startswith("ATOMS"))
     return Found(
-        f"{short(share, '%')} of the instructions are atomics on shared memory",
+        f"{brief(share, '%')} of the instructions are atomics on shared memory",
         k.weight("l1", "shared"),
         advice="Give each warp its own copy of the counters and add the copies at the end.",
         detail=f"Of them {listed(where)}." if where else "",

@@ -7,9 +7,9 @@ import re
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.steps.full import MOSTLY_MOVES
-from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.pattern import pattern
+from ncukit.quantity import brief
 
 MANY_ACCESSES = 25.0
 """[%] of instructions that access memory: one in four is more than tiled code needs."""
@@ -47,7 +47,7 @@ def debug_build(k: View) -> Found | None:
     if k["inst_mix_mov_pct"] < MOSTLY_MOVES:
         return None
     return Found(
-        f"{short(k['inst_mix_mov_pct'], '%')} of the instructions are MOV: this is a debug build",
+        f"{brief(k['inst_mix_mov_pct'], '%')} of the instructions are MOV: this is a debug build",
         "high",
         advice="Build without -G and profile again; nothing below holds for the optimised code.",
     )
@@ -64,9 +64,9 @@ def loads_outnumber_math(k: View) -> Found | None:
     math = sum(k.get(id) or 0.0 for id in MATH)
     if accesses < MANY_ACCESSES or accesses <= math:
         return None
-    each = f": {short(accesses / math)} accesses for each of them" if math >= 1 else ""
+    each = f": {brief(accesses / math)} accesses for each of them" if math >= 1 else ""
     return Found(
-        f"{short(accesses, '%')} of the instructions access memory, {short(math, '%')} are floating-point "
+        f"{brief(accesses, '%')} of the instructions access memory, {brief(math, '%')} are floating-point "
         f"or tensor math{each}",
         k.weight("lsu", "l1", "shared"),
         advice="Keep a tile in registers and reuse each loaded value; use 128-bit accesses.",
@@ -80,11 +80,11 @@ def integer_overhead(k: View) -> Found | None:
     if integer < INTEGER:
         return None
     math = sum(k.get(id) or 0.0 for id in MATH)
-    each = f": {short(integer / math)} for each of them" if math >= 1 else ""
+    each = f": {brief(integer / math)} for each of them" if math >= 1 else ""
     where = _where(k, INTEGER_WORK)
     busy = max(k.share("int"), k.share("issue"))
     return Found(
-        f"{short(integer, '%')} of the instructions are integer, {short(math, '%')} are floating-point or "
+        f"{brief(integer, '%')} of the instructions are integer, {brief(math, '%')} are floating-point or "
         f"tensor math{each}",
         "medium" if busy >= 60 else "low",
         detail=f"Of the integer instructions {listed(where)}." if where else "",
@@ -110,8 +110,8 @@ def conversions(k: View) -> Found | None:
     used = sorted({row.opcode.split(".")[0] for row in rows if CONVERTS.match(row.opcode)})
     which = f" ({', '.join(used)})" if used else ""
     return Found(
-        f"{short(share, '%')} of the instructions convert between types{which}; XU pipe "
-        f"{short(k.share('xu'), '%')}",
+        f"{brief(share, '%')} of the instructions convert between types{which}; XU pipe "
+        f"{brief(k.share('xu'), '%')}",
         "medium" if busy >= 40 else "low",
         advice="Convert once and keep the wide type, or convert in packed form.",
         detail=f"Of the conversions {listed(where)}." if where else "",
@@ -127,8 +127,8 @@ def special_functions(k: View) -> Found | None:
     if share < SPECIAL or k.share("xu") < 40:
         return None
     return Found(
-        f"{short(share, '%')} of the instructions are special functions; the XU pipe is "
-        f"{short(k.share('xu'), '%')} busy",
+        f"{brief(share, '%')} of the instructions are special functions; the XU pipe is "
+        f"{brief(k.share('xu'), '%')} busy",
         k.weight("xu"),
         advice="Replace some by polynomials on the FMA pipe, or share results between threads.",
     )
@@ -140,7 +140,7 @@ def frequent_barriers(k: View) -> Found | None:
     if k["inst_mix_barrier_pct"] < FREQUENT_BARRIERS:
         return None
     return Found(
-        f"{short(k['inst_mix_barrier_pct'], '%')} of the instructions are block barriers",
+        f"{brief(k['inst_mix_barrier_pct'], '%')} of the instructions are block barriers",
         "medium",
         advice="Synchronise warps instead of blocks where possible; let one barrier serve more work.",
     )
@@ -153,7 +153,7 @@ def branch_divergence(k: View) -> Found | None:
         return None
     where = places(k.source, lambda c: c.divergent, "branch")
     return Found(
-        f"Threads agree on only {short(k['branch_efficiency_pct'], '%')} of the branch targets",
+        f"Threads agree on only {brief(k['branch_efficiency_pct'], '%')} of the branch targets",
         "medium",
         advice="Make the condition the same for all threads of a warp, or sort the work by it.",
         detail=f"Of the divergent branches {listed(where)}." if where else "",
@@ -169,7 +169,7 @@ def generic_accesses(k: View) -> Found | None:
         return None
     where = _where(k, re.compile(r"^(LD|ST)\b"))
     return Found(
-        f"{short(generic)} loads and stores are generic (LD, ST), {short(typed)} are global (LDG, STG)",
+        f"{brief(generic)} loads and stores are generic (LD, ST), {brief(typed)} are global (LDG, STG)",
         "low",
         advice="Let the compiler see the space: pass pointers straight to the kernel, mark them "
         "__restrict__, avoid device-side allocation.",

@@ -8,8 +8,9 @@ from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.shares import COMPUTE_UNITS, Share
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.idle import BUSY_SMS
-from ncukit.diagnose.words import listed, short
+from ncukit.diagnose.words import listed
 from ncukit.model.finding import Severity
+from ncukit.quantity import brief
 
 SAME_NUMBER = 1.0
 """[points] Two maxima this close with the same leading member are one measurement."""
@@ -45,7 +46,7 @@ def busiest_unit(k: View) -> Found | None:
         return None
     first = ranked[0]
     k.share(first.unit.id)
-    rest = f"; the next, {ranked[1].name}, reaches {short(ranked[1].percent, '%')}" if len(ranked) > 1 else ""
+    rest = f"; the next, {ranked[1].name}, reaches {brief(ranked[1].percent, '%')}" if len(ranked) > 1 else ""
     if len(ranked) > 1 and first.percent < min(first.unit.reach, ranked[1].percent):
         rest += f"; of {first.name} good kernels get no more than {first.unit.reach:.0f} %"
     return Found(
@@ -60,10 +61,10 @@ def busiest_unit(k: View) -> Found | None:
 
 def _reached(share: Share) -> str:
     """Return the share of peak; of a unit inside the SM both ways where idle SMs tell them apart."""
-    of_peak = f"{short(share.percent, '%')} of peak"
+    of_peak = f"{brief(share.percent, '%')} of peak"
     if abs(share.percent - share.elapsed) < SAME_BASE:
         return of_peak
-    return f"{of_peak} while an SM has work ({short(share.elapsed, '%')} of the whole time)"
+    return f"{of_peak} while an SM has work ({brief(share.elapsed, '%')} of the whole time)"
 
 
 def _listed(k: View, units: list[Share], words: str) -> str:
@@ -75,7 +76,7 @@ def _listed(k: View, units: list[Share], words: str) -> str:
     shown = [s for i, s in enumerate(units) if i < LISTED or s in always]
     for share in shown:
         k.share(share.unit.id)
-    parts = [f"{share.name} {short(share.percent, '%')}" for share in shown]
+    parts = [f"{share.name} {brief(share.percent, '%')}" for share in shown]
     return f"{words}: {listed(parts)}." if parts else ""
 
 
@@ -95,19 +96,19 @@ def nothing_busy(k: View) -> Found | None:
     level: Severity = "medium"
     compute, memory = k.get("sm_throughput_pct"), k.get("memory_throughput_pct")
     if compute is not None and memory is not None:
-        seen = f"compute throughput {short(compute, '%')}, memory throughput {short(memory, '%')}"
+        seen = f"compute throughput {brief(compute, '%')}, memory throughput {brief(memory, '%')}"
         advice = "Look for waiting or missing work; making any unit faster would change little."
     elif ranked:
         level, advice = "low", "What was not measured may be busy: collect --section SpeedOfLight."
         busiest = max(ranked, key=lambda s: s.percent)
         k.share(busiest.unit.id)
-        seen = f"the busiest known, {busiest.name}, reaches {short(busiest.percent, '%')}"
+        seen = f"the busiest known, {busiest.name}, reaches {brief(busiest.percent, '%')}"
     else:
         return None
     occupancy = k.get("achieved_occupancy_pct")
     full = occupancy is not None and occupancy >= WELL_FILLED
     return Found(
-        f"No unit is busy: {seen}" + (f", although occupancy is {short(occupancy, '%')}" if full else ""),
+        f"No unit is busy: {seen}" + (f", although occupancy is {brief(occupancy, '%')}" if full else ""),
         level,
         advice=advice,
         detail=_listed(k, sorted(ranked, key=lambda s: -s.percent), "In order"),
@@ -124,7 +125,7 @@ def one_number_twice(k: View) -> Found | None:
     if units != {"lsu"} or abs(k["sm_throughput_pct"] - k["memory_throughput_pct"]) > SAME_NUMBER:
         return None
     return Found(
-        f"Compute and memory throughput both read {short(k['sm_throughput_pct'], '%')} because both are the "
+        f"Compute and memory throughput both read {brief(k['sm_throughput_pct'], '%')} because both are the "
         "load/store pipe",
         "info",
         advice="Read it as one limit: the number of load and store instructions.",
@@ -144,9 +145,9 @@ def leading_metrics(k: View) -> Found | None:
         if not members or value is None:
             continue
         raw, percent = members[0]
-        second = f", then {members[1][0]} at {short(members[1][1], '%')}" if len(members) > 1 else ""
-        said.append(f"{word} throughput ({short(value, '%')}) is its {_spoken(raw)}")
-        names.append(f"{raw} at {short(percent, '%')}{second}")
+        second = f", then {members[1][0]} at {brief(members[1][1], '%')}" if len(members) > 1 else ""
+        said.append(f"{word} throughput ({brief(value, '%')}) is its {_spoken(raw)}")
+        names.append(f"{raw} at {brief(percent, '%')}{second}")
     if not said:
         return None
     return Found(
@@ -180,7 +181,7 @@ def idle_sms(k: View) -> Found | None:
     if k["sm_active_pct"] >= BUSY_SMS:
         return None
     return Found(
-        f"SMs are idle for {short(idle, '%')} of the elapsed cycles",
+        f"SMs are idle for {brief(idle, '%')} of the elapsed cycles",
         "high" if idle >= 30 else "medium",
         advice="More or more equal blocks: split the work finer, or let each block fetch its next piece.",
         gain=Gain(idle, "global", "the idle time, if every SM worked to the end"),
@@ -193,17 +194,17 @@ def over_at_once(k: View) -> Found | None:
     duration, instructions = k["kernel_duration"], k.get("inst_executed")
     if duration >= SHORT:
         return None
-    detail = "" if instructions is None else f"It executes {short(instructions)} warp instructions in all."
+    detail = "" if instructions is None else f"It executes {brief(instructions)} warp instructions in all."
     if duration < TINY:
         return Found(
-            f"The launch takes {short(duration, 's')}: launch latency is most of what was measured",
+            f"The launch takes {brief(duration, 's')}: launch latency is most of what was measured",
             "high",
             advice="Do more in one launch: batch, fuse with a neighbour, or put the launches into a CUDA "
             "graph.",
             detail=detail,
         )
     return Found(
-        f"The launch takes {short(duration, 's')}: ramp-up and drain are a visible part of it",
+        f"The launch takes {brief(duration, 's')}: ramp-up and drain are a visible part of it",
         "low",
         advice="Judge rates on a larger input; ratios of counters from different passes are noisy here.",
         detail=detail,
@@ -216,7 +217,7 @@ def sm_clock(k: View) -> Found | None:
     if k["sm_clock_share_pct"] >= LOW_CLOCK:
         return None
     return Found(
-        f"The SMs ran at {short(k.get('sm_clock'), 'hz')}, {short(k['sm_clock_share_pct'], '%')} of their "
+        f"The SMs ran at {brief(k.get('sm_clock'), 'hz')}, {brief(k['sm_clock_share_pct'], '%')} of their "
         "highest clock",
         "info",
         advice="Peaks and percentages hold at this clock; do not compare seconds with a run at another one.",
@@ -229,7 +230,7 @@ def dram_clock(k: View) -> Found | None:
     if k["dram_clock_share_pct"] >= LOW_CLOCK or (k.get("kernel_duration") or 1.0) < SHORT:
         return None
     return Found(
-        f"DRAM ran at {short(k.get('dram_clock'), 'hz')}, {short(k['dram_clock_share_pct'], '%')} of its "
+        f"DRAM ran at {brief(k.get('dram_clock'), 'hz')}, {brief(k['dram_clock_share_pct'], '%')} of its "
         "highest clock",
         "info",
         advice="A full DRAM shows here in percent of peak, not in GB/s.",
@@ -248,7 +249,7 @@ def intensity(k: View) -> Found | None:
         return None  # tensor work has roofs of its own
     side = "below" if done < ridge else "above"
     return Found(
-        f"The kernel does {short(done)} FLOP for each byte of DRAM traffic, {side} the {short(ridge)} at "
+        f"The kernel does {brief(done)} FLOP for each byte of DRAM traffic, {side} the {brief(ridge)} at "
         "which FP32 and DRAM limit alike",
         "info",
         advice="Below that point only fewer bytes or more reuse can make full use of the arithmetic."

@@ -8,7 +8,7 @@ from ncukit.catalog.opcodes import tensor_dtype
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.shares import TENSOR_TYPES
 from ncukit.diagnose.waits import states
-from ncukit.diagnose.words import short
+from ncukit.quantity import brief
 
 FEW_FP64 = 4.0
 """[inst/cycle] FP64 multiply-adds per SM and cycle: parts cut down to 1/32 or 1/64 start 2."""
@@ -52,7 +52,7 @@ def tensor_use(k: View) -> Found | None:
     peak = "their pipe" if share.metric == "tensor_busy_pct" else "the dense peak"
     well = share.percent >= WELL_USED
     return Found(
-        f"Tensor cores work{of}, at {short(share.value, '%')} of {peak}",
+        f"Tensor cores work{of}, at {brief(share.value, '%')} of {peak}",
         "info" if well else "low",
         advice="" if well else "Feed them: larger tiles, deeper copies, fewer instructions around each MMA.",
         detail=_opcodes(k),
@@ -71,7 +71,7 @@ def _opcodes(k: View) -> str:
         return ""
     ran.sort(key=lambda item: -item[1])
     rest = f" and {len(ran) - 3} more kinds" if len(ran) > 3 else ""
-    said = [f"{short(count)} {opcode} ({_type(opcode)})" for opcode, count in ran[:3]]
+    said = [f"{brief(count)} {opcode} ({_type(opcode)})" for opcode, count in ran[:3]]
     return f"By opcode: {', '.join(said)}{rest}."
 
 
@@ -93,15 +93,15 @@ def tensor_feeding(k: View) -> Found | None:
     said = []
     if busiest is not None:
         k.share(busiest.unit.id)
-        said.append(f"{busiest.name} is at {short(busiest.percent, '%')}")
+        said.append(f"{busiest.name} is at {brief(busiest.percent, '%')}")
     if waits is not None and waits.matter:
         state, held = waits.top()
         k.get(waits.metric(state))
-        said.append(f"{short(held, '%')} of the warp latency is {states()[state][1]}")
+        said.append(f"{brief(held, '%')} of the warp latency is {states()[state][1]}")
     if not said:
         return None
     return Found(
-        f"Tensor cores are {short(share.percent, '%')} busy: {' and '.join(said)}",
+        f"Tensor cores are {brief(share.percent, '%')} busy: {' and '.join(said)}",
         "medium" if (k.get("blocks_per_sm") or 1.0) >= 0.9 else "low",
         advice="Relieve what is named: larger tiles for L2 and DRAM, more stages for latency, fewer "
         "instructions around each MMA for the ALU.",
@@ -119,7 +119,7 @@ def tensor_pipe_without_mma(k: View) -> Found | None:
     if k["tensor_inst"] > 0 or k["pipe_tensor_pct"] <= 0:
         return None
     return Found(
-        f"The tensor pipe reads {short(k['pipe_tensor_pct'], '%')} without a single MMA: packed-half "
+        f"The tensor pipe reads {brief(k['pipe_tensor_pct'], '%')} without a single MMA: packed-half "
         "constants run on it",
         "info",
         advice="The kernel does not use tensor cores.",
@@ -133,7 +133,7 @@ def half_math_without_tensor(k: View) -> Found | None:
     if k["tensor_inst"] > 0 or half <= single or half == 0:
         return None
     return Found(
-        f"{short(half, 'FLOP')} of half-precision arithmetic run without tensor cores",
+        f"{brief(half, 'FLOP')} of half-precision arithmetic run without tensor cores",
         "low",
         advice="If it is a matrix product, use MMA; elementwise work stays where it is.",
     )
@@ -148,8 +148,8 @@ def fp32_without_tensor(k: View) -> Found | None:
     if not tensor or not ordinary or tensor < 2 * ordinary:
         return None
     return Found(
-        f"{short(k['flops_fp32'], 'FLOP')} of FP32 fill the FMA pipe ({short(k.share('fp32'), '%')}), while "
-        f"TF32 tensor cores could do {short(tensor / ordinary)} times as many a second",
+        f"{brief(k['flops_fp32'], 'FLOP')} of FP32 fill the FMA pipe ({brief(k.share('fp32'), '%')}), while "
+        f"TF32 tensor cores could do {brief(tensor / ordinary)} times as many a second",
         "low",
         advice="If it is a matrix product and ten bits of mantissa will do, use TF32 MMA; elementwise work "
         "stays where it is.",
@@ -169,8 +169,8 @@ def mma_where_wgmma(k: View) -> Found | None:
         return None
     part, better = known
     return Found(
-        f"{short(k['warp_mma_inst'])} warp-level MMAs and no wider one: these reach {part} of this GPU's "
-        "peak",
+        f"{brief(k['warp_mma_inst'])} warp-level MMAs and no wider one: these reach {part} of "
+        "this GPU's peak",
         "medium" if k.share("tensor") >= 40 else "low",
         advice=f"Use {better} where the tile allows it.",
         gain=Gain(
@@ -190,7 +190,7 @@ def tensor_pipe_reads_half(k: View) -> Found | None:
         if counted or "GeForce" not in k.text("gpu_name"):
             return None
         return Found(
-            f"The tensor pipe reads {short(pipe, '%')}; with FP32 accumulation a GeForce may be up to "
+            f"The tensor pipe reads {brief(pipe, '%')}; with FP32 accumulation a GeForce may be up to "
             "twice as busy",
             "low",
             advice="Collect the operation counters (SpeedOfLight_HierarchicalTensorRooflineChart) to tell.",
@@ -199,8 +199,8 @@ def tensor_pipe_reads_half(k: View) -> Found | None:
         return None
     pipe *= share.elapsed / share.percent  # both of the whole time
     return Found(
-        f"Tensor operations reach {short(share.elapsed, '%')} of the dense peak although the pipe counter "
-        f"reads {short(pipe, '%')}",
+        f"Tensor operations reach {brief(share.elapsed, '%')} of the dense peak although the pipe counter "
+        f"reads {brief(pipe, '%')}",
         "info",
         advice="Judge by operations: with FP32 accumulation the pipe of a GeForce runs at half rate.",
     )
@@ -214,8 +214,8 @@ def fp64_on_cut_down_part(k: View) -> Found | None:
     if k["fp64_units_per_sm"] > FEW_FP64 or k.share("fp64") < VISIBLE_FP64:
         return None
     return Found(
-        f"The FP64 pipe is {short(k.share('fp64'), '%')} busy on a GPU that starts "
-        f"{short(k['fp64_units_per_sm'])} FP64 "
+        f"The FP64 pipe is {brief(k.share('fp64'), '%')} busy on a GPU that starts "
+        f"{brief(k['fp64_units_per_sm'])} FP64 "
         "multiply-adds a cycle and SM",
         k.weight("fp64"),
         advice="Look for double literals and functions (1.0 for 1.0f, pow for powf); use float where the "

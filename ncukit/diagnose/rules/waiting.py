@@ -10,9 +10,9 @@ from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.steps.latency import BARRIERS
 from ncukit.diagnose.waits import advice, states
 from ncukit.diagnose.words import listed as in_words
-from ncukit.diagnose.words import short
 from ncukit.model import Place
 from ncukit.pattern import pattern
+from ncukit.quantity import brief
 
 if TYPE_CHECKING:
     from ncukit.model.source import SourceView
@@ -80,7 +80,7 @@ def top_stall(k: View) -> Found | None:
     plain = PLAIN.get(state) or str(load().stalls[category]["plain"])
     where = _waits(k, raw)
     return Found(
-        f"{short(share, '%')} of the warp latency is {raw}: {plain[0].lower()}{plain[1:]}",
+        f"{brief(share, '%')} of the warp latency is {raw}: {plain[0].lower()}{plain[1:]}",
         "low" if _full(k) else "medium",
         detail=" ".join(filter(None, (_note(k, state), f"By samples, {listed(where)}." if where else ""))),
         advice=advice(state),
@@ -115,14 +115,14 @@ def barrier_stalls(k: View) -> Found | None:
     where = _waits(k, "barrier")
     if wgmma and (k.get("inst_mix_barrier_pct") or 0) < BARRIERS:
         return Found(
-            f"{short(share, '%')} of the warp latency reads barrier, but the kernel hardly executes any: "
+            f"{brief(share, '%')} of the warp latency reads barrier, but the kernel hardly executes any: "
             "it waits for warp-group MMA results",
             "info",
             advice="Deepen the MMA pipeline; attribute the samples by instruction.",
             places=where,
         )
     return Found(
-        f"{short(share, '%')} of the warp latency is spent at block barriers",
+        f"{brief(share, '%')} of the warp latency is spent at block barriers",
         "low" if _full(k) else "medium",
         advice="Fewer barriers, more equal work between them, or smaller blocks.",
         detail=f"By samples, {listed(where)}." if where else "",
@@ -149,7 +149,7 @@ def queue_full(k: View) -> Found | None:
     raw = states()[state][1]
     lines = _waits(k, raw)
     return Found(
-        f"{short(queues[state], '%')} of the warp latency is {raw}: too many instructions for {where}",
+        f"{brief(queues[state], '%')} of the warp latency is {raw}: too many instructions for {where}",
         "medium" if max(k.share(u) for u in ("l1", "shared", "lsu", "xu", "fp64")) >= 60 else "low",
         advice="Fewer and wider accesses; less traffic to the same queue.",
         detail=f"By samples, {listed(lines)}." if lines else "",
@@ -170,7 +170,7 @@ def supply_stalls(k: View) -> Found | None:
     ordered = [s for s in sorted(words, key=lambda s: -shares[s]) if shares[s] >= FETCH]
     for state in ordered:
         k.get(found.metric(state))
-    parts = [f"{short(shares[state], '%')} {words[state]}" for state in ordered]
+    parts = [f"{brief(shares[state], '%')} {words[state]}" for state in ordered]
     return Found(
         f"Warps wait for what they execute: of the warp latency {in_words(parts)}",
         "low",
@@ -192,7 +192,7 @@ def hot_line(k: View) -> Found | None:
     what = "samples in which nothing was issued" if view.basis == "waiting" else "stall samples"
     at = first.source or f"the instruction at +0x{first.offset:x}"
     return Found(
-        f"{short(first.share, '%')} of the {what} lead to {at}" + (f": {first.text}" if first.text else ""),
+        f"{brief(first.share, '%')} of the {what} lead to {at}" + (f": {first.text}" if first.text else ""),
         "low" if _full(k) else "medium",
         advice=_advice(view, first),
         detail=f"{first.note[0].upper()}{first.note[1:]}." if first.note else "",
@@ -230,9 +230,9 @@ def mbarrier_waits(k: View) -> Found | None:
         return None
     k.get("mbarrier_inst")
     k.get("stall_samples_global_memory_dependency")
-    idle = f", {short(100 * asleep / total, '%')} in warps that sleep there" if asleep else ""
+    idle = f", {brief(100 * asleep / total, '%')} in warps that sleep there" if asleep else ""
     return Found(
-        f"{short(100 * waiting / total, '%')} of the long_scoreboard samples wait at mbarriers{idle}: for "
+        f"{brief(100 * waiting / total, '%')} of the long_scoreboard samples wait at mbarriers{idle}: for "
         "data of asynchronous copies or for free buffers, not for global loads",
         "info",
         advice="Ask who waits: a consumer on a full barrier means the memory side limits, a producer on an "
@@ -254,8 +254,8 @@ def group_mma_waits(k: View) -> Found | None:
         return None
     k.get("warpgroup_mma_inst")
     return Found(
-        f"{short(100 * samples / total, '%')} of the samples wait for warp-group MMA results "
-        f"({short(100 * barrier / total, '%')} of all are labelled barrier, at WARPGROUP.DEPBAR)",
+        f"{brief(100 * samples / total, '%')} of the samples wait for warp-group MMA results "
+        f"({brief(100 * barrier / total, '%')} of all are labelled barrier, at WARPGROUP.DEPBAR)",
         "info" if k.share("tensor") >= 60 else "low",
         advice="Keep one more wgmma in flight before waiting (wgmma.wait_group 1), or give each consumer a "
         "larger tile.",
@@ -276,10 +276,10 @@ def polling(k: View) -> Found | None:
         return None
     k.get("stall_samples_block_barrier")
     waiting = (
-        f" while {short(barrier, '%')} of the samples stand at a block barrier" if barrier >= SECOND else ""
+        f" while {brief(barrier, '%')} of the samples stand at a block barrier" if barrier >= SECOND else ""
     )
     return Found(
-        f"The kernel polls memory ({view.rows[min(polled)].opcode}): {short(100 * samples / total, '%')} of "
+        f"The kernel polls memory ({view.rows[min(polled)].opcode}): {brief(100 * samples / total, '%')} of "
         f"the samples wait for it{waiting}",
         "medium" if barrier >= SECOND else "low",
         advice="A decoupled look-back or a flag makes blocks wait for each other: let a whole warp look "

@@ -10,10 +10,10 @@ from ncukit.diagnose.gpus import AMD, is_amd
 from ncukit.diagnose.timeline.devices import devices, main_device
 from ncukit.diagnose.timeline.kernels import configurations, launch_order, ranking, steady
 from ncukit.diagnose.timeline.scope import PROCESS, Scope, whole
-from ncukit.diagnose.times import time
 from ncukit.errors import UsageError
 from ncukit.model.timeline import Candidate, KernelTime, Launch, LaunchChoice, Timeline
 from ncukit.model.trace import UNKNOWN, Columns
+from ncukit.quantity import time
 from ncukit.record import dataclass
 from ncukit.tools.names import NamePattern, any_spelling, escape
 

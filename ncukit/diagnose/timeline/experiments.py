@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncukit.diagnose.times import faster
+from ncukit.diagnose.words import faster
 from ncukit.model.finding import Experiment
 
 AGAIN = (

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from ncukit.diagnose.gpus import runs_torch
 from ncukit.diagnose.timeline.causes import Causes
 from ncukit.diagnose.timeline.experiments import ALLOCATE, experiment
-from ncukit.diagnose.times import faster
-from ncukit.diagnose.words import listed
+from ncukit.diagnose.words import faster, listed
 from ncukit.model.finding import Confidence, Evidence
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, LaunchTime, Region
 from ncukit.record import dataclass

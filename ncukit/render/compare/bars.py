@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.catalog import load
 from ncukit.compare.rows import signed
 from ncukit.compare.spilling import limiter_words
 from ncukit.model.comparison import Pair, Row
-from ncukit.render import numbers
 from ncukit.render.cells import Cell
 from ncukit.render.compare.changes import Two, change_text
 from ncukit.render.line import line
@@ -109,7 +109,7 @@ def _pair_row(two: Two, row: Row, label: str, top: float) -> dict[str, Any]:
 
 def _bar_row(row: dict[str, Any], largest: float) -> dict[str, Any]:
     a, b = row["values"]
-    change = "" if row["why"] or a is None or b is None else signed(b - a, "").rstrip(numbers.NARROW)
+    change = "" if row["why"] or a is None or b is None else signed(b - a, "").rstrip(quantity.NARROW)
     return {
         "label": row["name"],
         "category": row["category"],

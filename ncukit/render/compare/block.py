@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Verdict
 from ncukit.model.comparison import Against, Comparison, Fact, LinePair, Pair, Sample
-from ncukit.render import numbers
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.compare import bars, changes, roofs
 from ncukit.render.compare.changes import Two
@@ -116,7 +116,7 @@ def lines(pair: Pair) -> dict[str, Any]:
 def _line(found: LinePair) -> dict[str, Any]:
     where = "moved" if found.base_line and found.other_line else "gone" if found.base_line else "new"
     change = (
-        f"{(found.other_share or 0) - (found.base_share or 0):+.1f}{numbers.NARROW}pt".replace("-", "−")
+        f"{(found.other_share or 0) - (found.base_share or 0):+.1f}{quantity.NARROW}pt".replace("-", "−")
         if where == "moved"
         else where
     )
@@ -125,8 +125,8 @@ def _line(found: LinePair) -> dict[str, Any]:
         "text": shorten(found.text, 160),
         "base_line": "" if found.base_line is None else str(found.base_line),
         "other_line": "" if found.other_line is None else str(found.other_line),
-        "base": "" if found.base_share is None else numbers.short(found.base_share, "%"),
-        "other": "" if found.other_share is None else numbers.short(found.other_share, "%"),
+        "base": "" if found.base_share is None else quantity.short(found.base_share, "%"),
+        "other": "" if found.other_share is None else quantity.short(found.other_share, "%"),
         "change": change,
     }
 

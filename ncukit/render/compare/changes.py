@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ncukit import quantity
 from ncukit.compare.comparable import class_words
 from ncukit.compare.rows import ELEMENT, signed
 from ncukit.compare.summary import WORK
 from ncukit.model import Value
 from ncukit.model.comparison import Pair, Row
 from ncukit.record import dataclass
-from ncukit.render import numbers
 from ncukit.render.cells import CAPACITIES, Cell, Cells
 from ncukit.render.compare.names import LABELS
 from ncukit.render.line import line
@@ -75,15 +75,15 @@ class Two:
         cells = self.base.of(row.base), self.other.of(row.other)
         values = (row.base.value, row.other.value)
         unit = row.base.unit
-        if row.id in CAPACITIES or unit not in numbers.SYMBOLS or any(isinstance(v, str) for v in values):
+        if row.id in CAPACITIES or unit not in quantity.SYMBOLS or any(isinstance(v, str) for v in values):
             return cells
         known = [v if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
         sizes = [abs(v) for v in known if v]
         if len(sizes) == 2 and min(sizes) < FAR * max(sizes):
             return cells
-        texts, symbol = numbers.together(known, unit), numbers.scale(known, unit)
+        texts, symbol = quantity.together(known, unit), quantity.scale(known, unit)
         a, b = (
-            {**cell, "text": f"{text}{numbers.NARROW}{symbol}"} if value.known else cell
+            {**cell, "text": f"{text}{quantity.NARROW}{symbol}"} if value.known else cell
             for cell, text, value in zip(cells, texts, (row.base, row.other), strict=True)
         )
         return a, b
@@ -173,7 +173,7 @@ def change_words(change: float, unit: str = "%") -> str:
     """
     ratio = 1 + change / 100
     if unit == "%" and math.isfinite(change) and ratio >= 10:
-        return f"{numbers.significant(ratio)}{numbers.NARROW}×"
+        return f"{quantity.significant(ratio)}{quantity.NARROW}×"
     digits = 1
     while unit == "%" and -100 < change < -99.9 and round(change, digits) == -100 and digits < 7:
         digits += 1
@@ -197,18 +197,18 @@ def _per(value: float | None, metric: str) -> str:
     if value is None:
         return "unknown"
     unit = "s" if metric == "kernel_duration" else ""
-    return numbers.short(value, unit) if unit else numbers.significant(value)
+    return quantity.short(value, unit) if unit else quantity.significant(value)
 
 
 def _share(share: float | None) -> str:
-    return "" if share is None else f"{numbers.short(share, '%')} of its peak"
+    return "" if share is None else f"{quantity.short(share, '%')} of its peak"
 
 
 def explained(share: float | None) -> str:
     """Return how much of the change in duration [%] goes with a row, for a table."""
     if share is None:
         return ""
-    return f"≈ 0{numbers.NARROW}%" if abs(share) < NOTHING else numbers.short(share, "%")
+    return f"≈ 0{quantity.NARROW}%" if abs(share) < NOTHING else quantity.short(share, "%")
 
 
 def _finite(row: Row) -> float:

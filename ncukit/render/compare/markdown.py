@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ncukit.model.comparison import Comparison
+from ncukit.quantity import NARROW
 from ncukit.render.compare.page import page_view
 from ncukit.render.gfm import code, escape, flat, table
-from ncukit.render.numbers import NARROW
 from ncukit.render.text.parts import number
 
 ROWS = 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.compare.samples import told_apart
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total
-from ncukit.render import numbers
 from ncukit.render.cells import Tips
 from ncukit.render.compare.block import NAME, block, flags, title
 from ncukit.render.compare.changes import READINGS, change_text, change_words
@@ -146,7 +146,7 @@ def pair_words(pair: Pair, id: str = "kernel_duration") -> tuple[str, str, str, 
     row = pair.row(id)
     assert row is not None
     ends = [
-        numbers.short(v.number, v.unit) if v.number is not None else "unknown" for v in (row.base, row.other)
+        quantity.short(v.number, v.unit) if v.number is not None else "unknown" for v in (row.base, row.other)
     ]
     change = change_text(row) or "unknown"
     return ends[0], ends[1], change, READINGS.get(row.reading, ("", ""))[0]
@@ -218,7 +218,7 @@ def _totals(comparison: Comparison) -> dict[str, Any]:
 
 def _total_row(total: Total, against: Against) -> dict[str, Any]:
     ends = [
-        "unknown" if value is None else numbers.short(value, total.unit)
+        "unknown" if value is None else quantity.short(value, total.unit)
         for value in (total.base, total.other)
     ]
     counted = plural(total.pairs, "pair")
@@ -267,8 +267,8 @@ def _facts(comparison: Comparison, pairs: list[tuple[Against, Pair]]) -> list[di
 def _clean(row: Row | None) -> Line:
     if row is None:
         return line({"tip": "", "text": "not measured", "state": "missing"})
-    ends = [numbers.short(v.number, "s") if v.known else "not measured" for v in (row.base, row.other)]
-    change = "" if row.change is None else f" ({change_text(row)}, noise {numbers.short(row.noise, '%')})"
+    ends = [quantity.short(v.number, "s") if v.known else "not measured" for v in (row.base, row.other)]
+    change = "" if row.change is None else f" ({change_text(row)}, noise {quantity.short(row.noise, '%')})"
     return line(f"{ends[0]} → {ends[1]}{change}")
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Diagnosis, Point, Roofline
 from ncukit.model.comparison import Pair
 from ncukit.record import dataclass
-from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.compare.changes import Two
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
@@ -132,8 +132,8 @@ def _rows(base: _End, other: _End, id: str, pair: Pair) -> list[dict[str, Any]]:
                     "point": f"{figure}:{side} {point.precision}@{point.level}",
                     "sign": "○" if side == "base" else "●",
                     "name": name,
-                    "intensity": numbers.significant(point.intensity) if point.intensity else "–",
-                    "rate": numbers.short(point.achieved, rate_unit(point.precision)),
+                    "intensity": quantity.significant(point.intensity) if point.intensity else "–",
+                    "rate": quantity.short(point.achieved, rate_unit(point.precision)),
                     "share": _share(end.cells, point),
                     "order": (point.precision, point.level, side),
                 }
@@ -175,7 +175,7 @@ def _sentence(base: _End, other: _End, pair: Pair) -> str:
     if off and max(off) > ALIKE:
         return (
             "Roofs of the other run; those of the base differ by up to "
-            f"{numbers.short(100 * max(off), '%')}, because the clocks differ."
+            f"{quantity.short(100 * max(off), '%')}, because the clocks differ."
         )
     return "Roofs of the other run; those of the base are the same within 1 %."
 
@@ -188,7 +188,7 @@ def _caption(where: str, end: _End, pair: Pair) -> str:
 
 def _described(name: str, ends: Sequence[_End]) -> str:
     words = [
-        f"{m.name} reaches {m.share.replace(numbers.NARROW, ' ')}"
+        f"{m.name} reaches {m.share.replace(quantity.NARROW, ' ')}"
         for end in ends
         for m in end.marks
         if m.share

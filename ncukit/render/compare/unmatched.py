@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.comparison import Comparison, Sample
-from ncukit.render import numbers
 from ncukit.render.compare.block import numbered
 from ncukit.render.line import line
 from ncukit.render.words import plural, shorten
@@ -41,6 +41,6 @@ def _unmatched_row(name: str, label: str, reason: str, samples: Sequence[Sample]
         "file": label,
         "launches": launches,
         "noun": "launch" if launches.isdecimal() else "launches",
-        "duration": numbers.span(min(known), max(known), "s") if known else "unknown",
+        "duration": quantity.span(min(known), max(known), "s") if known else "unknown",
         "reason": line(reason.replace("--match", "`--match`")),
     }

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
+from ncukit import quantity
 from ncukit.diagnose.experiment.conclusion import HUGE, percent, rounded, sayable
 from ncukit.model.experiment import SIDES, Effect, ExperimentRecord, Goal, Observed
-from ncukit.render import numbers
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.view.provenance import base_names, this_page
 from ncukit.render.words import cleaned, plural, shorten
@@ -107,8 +107,8 @@ def change(ratio: float) -> str:
         return "without bound"
     if not 1 / HUGE <= ratio <= HUGE:
         return f"over {HUGE} times" if ratio > 1 else f"under 1/{HUGE}"
-    text = f"{100 * (ratio - 1):+.1f}{numbers.NARROW}%".replace("+0.0", "0.0").replace("-0.0", "0.0")
-    return text.replace("-", numbers.MINUS)
+    text = f"{100 * (ratio - 1):+.1f}{quantity.NARROW}%".replace("+0.0", "0.0").replace("-0.0", "0.0")
+    return text.replace("-", quantity.MINUS)
 
 
 def _facts(record: ExperimentRecord) -> list[dict[str, Any]]:
@@ -139,9 +139,9 @@ def _effect(record: ExperimentRecord, goal: Goal) -> dict[str, Any]:
         "interval": f"{change(found.low)} to {change(found.high)}"
         if math.isfinite(found.high)
         else "unknown",
-        "confidence": f"{100 * found.confidence:.0f}{numbers.NARROW}%",
+        "confidence": f"{100 * found.confidence:.0f}{quantity.NARROW}%",
         "needed": "" if known else _needed(found),
-        "detectable": "" if (least := sayable(found)) is None else f"{rounded(least)}{numbers.NARROW}%",
+        "detectable": "" if (least := sayable(found)) is None else f"{rounded(least)}{quantity.NARROW}%",
         "words": percent(found) if known else "no difference is shown",
         "sides": [_side(found, side, values[side], low, high) for side in SIDES],
         "ends": [_short(found, low), _short(found, high)],
@@ -153,9 +153,9 @@ def _side(found: Effect, side: str, values: Sequence[float], low: float, high: f
     return {
         "side": side,
         "median": _short(found, spread.median),
-        "range": numbers.span(spread.min, spread.max, found.unit),
+        "range": quantity.span(spread.min, spread.max, found.unit),
         "iqr": _short(found, spread.iqr),
-        "relative": f"{100 * spread.iqr / spread.median:.1f}{numbers.NARROW}%",
+        "relative": f"{100 * spread.iqr / spread.median:.1f}{quantity.NARROW}%",
         "n": spread.n,
         "dots": [_place(value, low, high) for value in values],
         "middle": _place(spread.median, low, high),
@@ -176,7 +176,7 @@ def _needed(found: Effect) -> str:
 
 
 def _short(found: Effect, value: float) -> str:
-    return numbers.short(value, found.unit) if found.unit else f"{value:.4g}"
+    return quantity.short(value, found.unit) if found.unit else f"{value:.4g}"
 
 
 def _repetitions(record: ExperimentRecord) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _repetitions(record: ExperimentRecord) -> dict[str, Any]:
             "pair": one.pair,
             "side": one.side,
             "cells": [_value(record, name, one.values.get(name)) for name in metrics],
-            "apart": ", ".join(f"{name} {numbers.short(value, 's')}" for name, value in one.apart.items()),
+            "apart": ", ".join(f"{name} {quantity.short(value, 's')}" for name, value in one.apart.items()),
         }
         for one in record.repetitions
     ]
@@ -196,7 +196,7 @@ def _repetitions(record: ExperimentRecord) -> dict[str, Any]:
 
 def _value(record: ExperimentRecord, name: str, value: float | None) -> str:
     found = record.effect(name)
-    return numbers.MISSING if value is None or found is None else _short(found, value)
+    return quantity.MISSING if value is None or found is None else _short(found, value)
 
 
 def _profiled(record: ExperimentRecord) -> str:
@@ -211,13 +211,13 @@ def _observed(one: Observed) -> dict[str, Any]:
     points = one.unit == "%"
     moved = "unknown"
     if one.change is not None:
-        unit = " pt" if points else f"{numbers.NARROW}%"
-        moved = f"{one.change:+.1f}{unit}".replace("-", numbers.MINUS)
+        unit = " pt" if points else f"{quantity.NARROW}%"
+        moved = f"{one.change:+.1f}{unit}".replace("-", quantity.MINUS)
     return {
         "metric": one.metric,
         "predicted": one.direction,
-        "baseline": numbers.short(one.baseline, one.unit),
-        "variant": numbers.short(one.variant, one.unit),
+        "baseline": quantity.short(one.baseline, one.unit),
+        "variant": quantity.short(one.variant, one.unit),
         "change": moved,
         "word": word,
         "status": status,
@@ -279,7 +279,7 @@ def _apart(record: ExperimentRecord) -> list[dict[str, Any]]:
         cells = []
         for side in SIDES:
             values = [one.apart[name] for one in record.side(side) if name in one.apart]
-            cells.append(numbers.short(statistics.median(values), "s") if values else numbers.MISSING)
+            cells.append(quantity.short(statistics.median(values), "s") if values else quantity.MISSING)
         found.append({"name": name, "cells": cells})
     return found
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from ncukit.render import numbers
+from ncukit import quantity
 from ncukit.render.index.row import Row
 from ncukit.render.plot import HEIGHT, MARGIN, SLIM_HEIGHT, Figure, digits, look
 
@@ -59,7 +59,7 @@ def revision(row: Row) -> str:
 def _history(group: Sequence[Row], id: str) -> dict[str, Any]:
     times = [median(row.measured.durations) for row in group]
     clean = [row.measured.origin.clean for row in group]
-    texts, clean_texts = numbers.together(times, "s"), numbers.together(clean, "s")
+    texts, clean_texts = quantity.together(times, "s"), quantity.together(clean, "s")
     first = group[0]
     params = ", ".join(f"{k}={v}" for k, v in sorted(first.measured.origin.params.items()))
     lines = []
@@ -86,10 +86,10 @@ def _history(group: Sequence[Row], id: str) -> dict[str, Any]:
         "name": first.name,
         "gpu": first.gpu,
         "params": params,
-        "unit": numbers.scale(times, "s"),
-        "clean_unit": numbers.scale(clean, "s"),
+        "unit": quantity.scale(times, "s"),
+        "clean_unit": quantity.scale(clean, "s"),
         "count": len(group),
-        "range": numbers.span(min(times), max(times), "s"),
+        "range": quantity.span(min(times), max(times), "s"),
         "rows": lines,
         "label": f"Median duration of {first.name} over time; every value is in the table below.",
     }
@@ -108,14 +108,14 @@ def _change(row: Row, before: Row | None, now: float, then: float) -> str:
     if not then:
         return ""
     change = 100 * (now - then) / then
-    sign = "+" if change > 0 else numbers.MINUS if change < 0 else ""
-    return f"{sign}{abs(change):.1f}{numbers.NARROW}%"
+    sign = "+" if change > 0 else quantity.MINUS if change < 0 else ""
+    return f"{sign}{abs(change):.1f}{quantity.NARROW}%"
 
 
 def _figure(group: Sequence[Row]) -> Figure:
     """Return durations against time: filled where the git revision is recorded, hollow elsewhere."""
     seconds = [digits(median(row.measured.durations)) for row in group]
-    unit = numbers.scale(seconds, "s")
+    unit = quantity.scale(seconds, "s")
     values = [digits(s * POWERS[unit]) for s in seconds]
     axis = {"showgrid": True, "gridcolor": "var(--grid)", "zeroline": False, "fixedrange": True,
             "linecolor": "var(--ink2)", "tickfont": {"color": "var(--ink2)"}}  # fmt: skip

@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 from statistics import median
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.survey import Survey
-from ncukit.render import numbers
 from ncukit.render.cells import Cell, Tips, plain, text
 from ncukit.render.index.history import histories, moment, revision
 from ncukit.render.index.roofs import rooflines
@@ -98,7 +98,7 @@ def _facts(rows: Sequence[Row], gpus: Sequence[str]) -> list[dict[str, Any]]:
     shown = [*gpus[:3], f"{len(gpus) - 3} more"] if len(gpus) > 4 else list(gpus)
     facts: list[tuple[str, Line]] = [
         ("GPUs" if len(gpus) > 1 else "GPU", line(listed(shown) or "none")),
-        ("Profiled time, sum", line(numbers.short(total, "s"), " ", small("not a benchmark"))),
+        ("Profiled time, sum", line(quantity.short(total, "s"), " ", small("not a benchmark"))),
     ]
     if times:
         span = moment(times[0]) + (f" to {moment(times[-1])}" if times[-1] > times[0] else "")
@@ -118,7 +118,7 @@ def _limits(rows: Sequence[Row]) -> dict[str, Any]:
     found = [
         {
             "limit": limited_by(*key),
-            "share": numbers.short(100 * times[key] / whole if whole else None, "%"),
+            "share": quantity.short(100 * times[key] / whole if whole else None, "%"),
             "bar": round(100 * times[key] / whole, 1) if whole else 0,
             "kernels": f"{len(kernels[key]):,}",
         }
@@ -170,7 +170,7 @@ def _row(row: Row, gpu: int, columns: Sequence[tuple[str, str]]) -> dict[str, An
 def _seconds(value: float | None) -> dict[str, Any]:
     """Return a time in its own unit, and what sorts it [s]."""
     return {
-        "text": "not collected" if value is None else numbers.short(value, "s"),
+        "text": "not collected" if value is None else quantity.short(value, "s"),
         "sort": "" if value is None else value,
     }
 
@@ -181,7 +181,7 @@ def _share(row: Row) -> str:
     if point is None or point.share is None:
         return ""
     about = "≈ " if "estimate" in (point.quality, point.roof_quality) else ""
-    return about + numbers.short(point.share, "%").removesuffix(f"{numbers.NARROW}%")
+    return about + quantity.short(point.share, "%").removesuffix(f"{quantity.NARROW}%")
 
 
 def _percent(row: Row, id: str) -> Cell:
@@ -189,7 +189,7 @@ def _percent(row: Row, id: str) -> Cell:
     if not value.known:
         return {**plain(text(value)), "state": "missing"}
     mark = "" if value.reliable else " !"
-    return plain(numbers.short(value.value, value.unit).removesuffix(f"{numbers.NARROW}%") + mark)
+    return plain(quantity.short(value.value, value.unit).removesuffix(f"{quantity.NARROW}%") + mark)
 
 
 def _synthetic(rows: Sequence[Row]) -> Line:

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Roof
 from ncukit.model.work import SUSPECTS, Estimate
-from ncukit.render import numbers
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
 from ncukit.render.html import write_page
 from ncukit.render.line import line
@@ -71,46 +71,48 @@ def page_view(shown: Shown, *, generated: str, command: str = "") -> dict[str, A
 def _facts(estimate: Estimate) -> list[tuple[str, str]]:
     model = estimate.model
     facts = [
-        ("Work", numbers.short(model.total_flop, "FLOP")),
-        ("Compulsory bytes", numbers.short(model.bytes, "byte")),
-        ("Intensity", f"{numbers.significant(model.intensity)} FLOP/B"),
+        ("Work", quantity.short(model.total_flop, "FLOP")),
+        ("Compulsory bytes", quantity.short(model.bytes, "byte")),
+        ("Intensity", f"{quantity.significant(model.intensity)} FLOP/B"),
     ]
     if estimate.bound is not None:
-        facts.append(("Bound", numbers.short(estimate.bound, "FLOP/s")))
+        facts.append(("Bound", quantity.short(estimate.bound, "FLOP/s")))
     if estimate.floor is not None:
-        facts.append(("Time floor", numbers.short(estimate.floor.seconds, "s")))
+        facts.append(("Time floor", quantity.short(estimate.floor.seconds, "s")))
     return facts
 
 
 def _rows(shown: Shown) -> list[dict[str, str]]:
     """Return the table that holds every number of the figure."""
     estimate, model = shown.estimate, shown.estimate.model
-    rows = [("Work", numbers.short(f, "FLOP"), precision(p)) for p, f in model.flop.items()]
+    rows = [("Work", quantity.short(f, "FLOP"), precision(p)) for p, f in model.flop.items()]
     ways = {"read": model.read, "written": model.written}
     if not all(ways.values()):
         ways = {"sent by each rank" if model.memory == "link" else "either way": model.bytes}
-    rows += [("Bytes", numbers.short(moved, "byte"), what) for what, moved in ways.items()]
+    rows += [("Bytes", quantity.short(moved, "byte"), what) for what, moved in ways.items()]
     for name, value in peaks(estimate):
-        rows.append(("Peak", numbers.short(value.number, value.unit), f"{name}, {origin(value)}"))
+        rows.append(("Peak", quantity.short(value.number, value.unit), f"{name}, {origin(value)}"))
     bandwidth = estimate.bandwidth
-    rows.append(("Bandwidth", numbers.short(bandwidth.number, "byte/s"), origin(bandwidth)))
+    rows.append(("Bandwidth", quantity.short(bandwidth.number, "byte/s"), origin(bandwidth)))
     rows += [("Data sheet", "", source) for source in data_sheets(estimate)]
     for roof in shown.measured:
         unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
-        rows.append(("Measured", numbers.short(roof.value, unit), f"{roof_name(roof)[0]}, {roof.note}"))
+        rows.append(("Measured", quantity.short(roof.value, unit), f"{roof_name(roof)[0]}, {roof.note}"))
     if estimate.ridge is not None:
-        rows.append(("Ridge", f"{numbers.significant(estimate.ridge)} FLOP/B", "peak / bandwidth"))
+        rows.append(("Ridge", f"{quantity.significant(estimate.ridge)} FLOP/B", "peak / bandwidth"))
     if estimate.bound is not None:
         several = len(peaks(estimate)) > 1
         how = "work / time floor: pipes overlap" if several else "min(peak, intensity × bandwidth)"
-        rows.append(("Bound", numbers.short(estimate.bound, "FLOP/s"), how))
+        rows.append(("Bound", quantity.short(estimate.bound, "FLOP/s"), how))
     if estimate.memory_seconds is not None:
-        rows.append(("Time of the traffic", numbers.short(estimate.memory_seconds, "s"), "bytes / bandwidth"))
+        rows.append(
+            ("Time of the traffic", quantity.short(estimate.memory_seconds, "s"), "bytes / bandwidth")
+        )
     if estimate.compute_seconds is not None:
-        rows.append(("Time of the arithmetic", numbers.short(estimate.compute_seconds, "s"), "work / peak"))
+        rows.append(("Time of the arithmetic", quantity.short(estimate.compute_seconds, "s"), "work / peak"))
     if estimate.seconds is not None:
-        rows.append(("Time", numbers.short(estimate.seconds, "s"), shown.timed))
-        rows.append(("Achieved", numbers.short(estimate.achieved, "FLOP/s"), "work of the model / time"))
+        rows.append(("Time", quantity.short(estimate.seconds, "s"), shown.timed))
+        rows.append(("Achieved", quantity.short(estimate.achieved, "FLOP/s"), "work of the model / time"))
         word = {True: "yes", False: "no", None: "unknown"}[estimate.consistent]
         rows.append(("Consistent", word, "whether the time is at least the floor"))
     return [{"name": name, "value": value, "text": text} for name, value, text in rows]
@@ -134,8 +136,8 @@ def _launch(shown: Shown) -> dict[str, Any] | None:
 
 def _label(estimate: Estimate) -> str:
     bound = estimate.bound
-    what = f"bound {numbers.short(bound, 'FLOP/s')}" if bound else "bound unknown"
-    return f"Roofline: intensity {numbers.significant(estimate.model.intensity)} FLOP per byte, {what}."
+    what = f"bound {quantity.short(bound, 'FLOP/s')}" if bound else "bound unknown"
+    return f"Roofline: intensity {quantity.significant(estimate.model.intensity)} FLOP per byte, {what}."
 
 
 def _figure(estimate: Estimate, measured: tuple[Roof, ...] = ()) -> Figure | None:
@@ -144,7 +146,7 @@ def _figure(estimate: Estimate, measured: tuple[Roof, ...] = ()) -> Figure | Non
     if not bandwidth or not estimate.model.flop:
         return None
     level = "link" if estimate.model.memory == "link" else "DRAM"
-    rate = numbers.short(bandwidth, "byte/s")
+    rate = quantity.short(bandwidth, "byte/s")
     estimated = estimate.bandwidth.quality == "estimate"
     roofs = [Ceiling("bandwidth", "dram", level, bandwidth, f"{level} {rate}", level, dashed=estimated)]
     marks = []
@@ -153,14 +155,14 @@ def _figure(estimate: Estimate, measured: tuple[Roof, ...] = ()) -> Figure | Non
         if peak is None:
             continue
         word, color = PRECISIONS.get(name, (name, "--ink"))
-        text = f"{word} {numbers.short(peak, 'FLOP/s')}"
+        text = f"{word} {quantity.short(peak, 'FLOP/s')}"
         dashed = estimate.peaks[name].quality == "estimate"
         roofs.append(Ceiling("compute", name, word, peak, text, word, color, dashed))
         x = flop / estimate.model.bytes
         bound = attainable(x, peak, bandwidth)
         y = flop / estimate.seconds if estimate.seconds else bound
-        hover = f"{word}: {numbers.significant(x)} FLOP/B, bound {numbers.short(bound, 'FLOP/s')}"
-        share = f"{numbers.short(100 * y / bound, '%')} of its bound" if estimate.seconds else ""
+        hover = f"{word}: {quantity.significant(x)} FLOP/B, bound {quantity.short(bound, 'FLOP/s')}"
+        share = f"{quantity.short(100 * y / bound, '%')} of its bound" if estimate.seconds else ""
         hollow = estimate.seconds is None
         marks.append(
             Mark(

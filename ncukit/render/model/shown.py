@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Kernel, Roof, Value
 from ncukit.model.work import Estimate
 from ncukit.record import dataclass
-from ncukit.render import numbers
 from ncukit.render.words import PRECISIONS
 from ncukit.roofline.models.estimate import GIVEN
 from ncukit.roofline.models.signatures import MODELS
@@ -89,9 +89,9 @@ def ratio_rows(estimate: Estimate) -> list[dict[str, str]]:
         {
             "id": ratio.measured.id,
             "name": NAMES.get(ratio.measured.id, ratio.measured.id),
-            "measured": numbers.short(ratio.measured.number, ratio.measured.unit),
-            "modelled": numbers.short(ratio.modelled, ratio.measured.unit),
-            "ratio": numbers.MISSING if ratio.ratio is None else numbers.significant(ratio.ratio),
+            "measured": quantity.short(ratio.measured.number, ratio.measured.unit),
+            "modelled": quantity.short(ratio.modelled, ratio.measured.unit),
+            "ratio": quantity.MISSING if ratio.ratio is None else quantity.significant(ratio.ratio),
             "text": ratio.above if ratio.measured.number is not None else ratio.measured.reason or "unknown",
         }
         for ratio in estimate.ratios
@@ -107,4 +107,4 @@ def side(estimate: Estimate) -> str:
     what = "traffic" if floor.side == "memory-bound" else "arithmetic"
     if not times[0] or floor.side == "balanced":
         return floor.side
-    return f"{floor.side}: the {what} takes {numbers.significant(times[1] / times[0])} times as long"
+    return f"{floor.side}: the {what} takes {quantity.significant(times[1] / times[0])} times as long"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ncukit import quantity
 from ncukit.model.work import SUSPECTS, Estimate
-from ncukit.render import numbers
 from ncukit.render.model.shown import (
     Shown,
     data_sheets,
@@ -49,7 +49,7 @@ def models_text(*, encoding: str, width: int = 80) -> str:
 
 def _work(t: Terminal, estimate: Estimate) -> list[str]:
     model = estimate.model
-    each = ", ".join(f"{precision(p)} {numbers.short(flop, 'FLOP')}" for p, flop in model.flop.items())
+    each = ", ".join(f"{precision(p)} {quantity.short(flop, 'FLOP')}" for p, flop in model.flop.items())
     one = len(model.flop) == 1
     rows = [
         (
@@ -58,7 +58,7 @@ def _work(t: Terminal, estimate: Estimate) -> list[str]:
             precision(next(iter(model.flop))) if one else each,
         ),
         ("Bytes", _count(model.bytes, "byte", "B"), _traffic(estimate)),
-        ("Intensity", f"{numbers.significant(model.intensity)} FLOP/B", ""),
+        ("Intensity", f"{quantity.significant(model.intensity)} FLOP/B", ""),
     ]
     if not model.flop:
         rows = [("FLOPs", "0 FLOP", "bytes alone set the time"), rows[1]]
@@ -68,24 +68,24 @@ def _work(t: Terminal, estimate: Estimate) -> list[str]:
 def _bound(t: Terminal, estimate: Estimate) -> list[str]:
     lines: list[str] = []
     for name, value in peaks(estimate):
-        number = numbers.short(value.number, value.unit) if value.known else "unknown"
+        number = quantity.short(value.number, value.unit) if value.known else "unknown"
         lines += _row(t, "Peak", number, f"{name}, {origin(value)}")
     link = estimate.model.memory == "link"
     known = estimate.bandwidth.known
-    rate = numbers.short(estimate.bandwidth.number, "byte/s") if known else "unknown"
+    rate = quantity.short(estimate.bandwidth.number, "byte/s") if known else "unknown"
     lines += _row(
         t, "Bandwidth", rate, f"{'link, one way' if link else 'DRAM'}, {origin(estimate.bandwidth)}"
     )
     for source in data_sheets(estimate):
         lines += _row(t, "Data sheet", source, "")
     if estimate.ridge is not None:
-        lines += _row(t, "Ridge", f"{numbers.significant(estimate.ridge)} FLOP/B", "")
+        lines += _row(t, "Ridge", f"{quantity.significant(estimate.ridge)} FLOP/B", "")
     if estimate.bound is not None:
-        lines += _row(t, "Bound", numbers.short(estimate.bound, "FLOP/s"), side(estimate))
+        lines += _row(t, "Bound", quantity.short(estimate.bound, "FLOP/s"), side(estimate))
     times = {"traffic": estimate.memory_seconds, "arithmetic": estimate.compute_seconds}
-    parts = [f"{what} {numbers.short(time, 's')}" for what, time in times.items() if time]
+    parts = [f"{what} {quantity.short(time, 's')}" for what, time in times.items() if time]
     if estimate.floor is not None:
-        lines += _row(t, "Time floor", numbers.short(estimate.floor.seconds, "s"), ", ".join(parts))
+        lines += _row(t, "Time floor", quantity.short(estimate.floor.seconds, "s"), ", ".join(parts))
     elif parts:
         lines += _row(t, "Time floor", "unknown", f"at least the {parts[0]}")
     return lines
@@ -96,7 +96,7 @@ def _measured(t: Terminal, shown: Shown) -> list[str]:
     for roof in shown.measured:
         unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
         words = roof.note.removeprefix("measured: ")
-        lines += _row(t, "Measured", numbers.short(roof.value, unit), f"{roof_name(roof)[0]}, {words}")
+        lines += _row(t, "Measured", quantity.short(roof.value, unit), f"{roof_name(roof)[0]}, {words}")
     return lines
 
 
@@ -104,13 +104,13 @@ def _time(t: Terminal, shown: Shown) -> list[str]:
     estimate = shown.estimate
     if estimate.seconds is None:
         return []
-    lines = _row(t, "Time", numbers.short(estimate.seconds, "s"), shown.timed)
+    lines = _row(t, "Time", quantity.short(estimate.seconds, "s"), shown.timed)
     if estimate.model.flop:
-        share = f"{numbers.short(100 * estimate.achieved / estimate.bound, '%')} of the bound" if (
+        share = f"{quantity.short(100 * estimate.achieved / estimate.bound, '%')} of the bound" if (
             estimate.bound and estimate.achieved is not None
         ) else ""  # fmt: skip
-        lines += _row(t, "Achieved", numbers.short(estimate.achieved, "FLOP/s"), share)
-    rate = numbers.short(estimate.achieved_bandwidth, "byte/s")
+        lines += _row(t, "Achieved", quantity.short(estimate.achieved, "FLOP/s"), share)
+    rate = quantity.short(estimate.achieved_bandwidth, "byte/s")
     lines += _row(t, "" if estimate.model.flop else "Achieved", rate, "of the model's bytes")
     words = {
         True: ("yes", "no faster than the bound"),
@@ -136,8 +136,8 @@ def _launch(t: Terminal, shown: Shown) -> list[str]:
     table += [(row["name"], row["measured"], row["modelled"], row["ratio"]) for row in rows]
     lines += [t.text(line) for line in columns(table, "<>>>")]
     for row in rows:
-        if row["id"] in ("flops", "dram_bytes") or row["ratio"] == numbers.MISSING:
-            means = "" if row["ratio"] == numbers.MISSING else "above 1: "
+        if row["id"] in ("flops", "dram_bytes") or row["ratio"] == quantity.MISSING:
+            means = "" if row["ratio"] == quantity.MISSING else "above 1: "
             lines += t.wrap(t.text(f"{row['name']} {means}{row['text']}"), first="  ", indent="    ")
     signs = {True: "ok", False: "!", None: "-"}
     for check in estimate.checks:
@@ -161,7 +161,7 @@ def _row(t: Terminal, name: str, value: str, words: str) -> list[str]:
 
 def _count(value: float, unit: str, symbol: str) -> str:
     """Return a count in full up to a million, else short."""
-    return f"{value:,.15g} {symbol}" if value < 1e6 else numbers.short(value, unit)
+    return f"{value:,.15g} {symbol}" if value < 1e6 else quantity.short(value, unit)
 
 
 def _traffic(estimate: Estimate) -> str:
@@ -171,4 +171,4 @@ def _traffic(estimate: Estimate) -> str:
     parts = {"read": model.read, "written": model.written}
     if not all(parts.values()):
         return ""
-    return ", ".join(f"{what} {numbers.short(moved, 'byte')}" for what, moved in parts.items())
+    return ", ".join(f"{what} {quantity.short(moved, 'byte')}" for what, moved in parts.items())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.ops import Utilisation
-from ncukit.render import numbers
 from ncukit.render.cells import Cell, plain
 from ncukit.render.timeline.figures import Figures
 from ncukit.render.words import plural
@@ -47,7 +47,7 @@ def utilisation(u: Utilisation, figures: Figures) -> dict[str, Any]:
         sampled = plain("too short")
     else:
         cell = figures.of(f"{key}n", u.high, "%", "Largest share of any window; computed, not measured")
-        sampled = {**cell, "text": numbers.span(u.low, u.high, "%"), "state": "estimate"}
+        sampled = {**cell, "text": quantity.span(u.low, u.high, "%"), "state": "estimate"}
     occupancy = figures.of(f"{key}o", u.occupancy, "%", "Weighted by the time of the kernels")
     if u.occupancy is not None:
         occupancy = {**occupancy, "state": "estimate"}

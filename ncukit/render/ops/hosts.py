@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.ops import Host
-from ncukit.render import numbers
 from ncukit.render.cells import plain
 from ncukit.render.line import Line, line
 from ncukit.render.timeline.figures import Figures
@@ -29,7 +29,7 @@ def host(found: Host | None, figures: Figures) -> dict[str, Any]:
                 "own": figures.time(f"h{i}s", f.self_time, "In the function itself"),
                 "share": figures.share(f"h{i}p", f.self_time, found.span, "Of the time that was looked at"),
                 "total": figures.time(f"h{i}t", f.total, "With what it calls"),
-                "gap": plain(numbers.MISSING)
+                "gap": plain(quantity.MISSING)
                 if f.gap is None
                 else figures.time(f"h{i}g", f.gap, "In the function itself, while the GPU had nothing to do"),
                 "order": f.self_time if f.gap is None else f.gap,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.ranks import Collective, LateRank, Ranks, RankTime
-from ncukit.render import numbers
 from ncukit.render.cells import plain
 from ncukit.render.line import Line, bold, line
 from ncukit.render.timeline.ending import ended
@@ -52,10 +52,10 @@ def page_view(ranks: Ranks, *, generated: str = "", command: str = "") -> dict[s
                 "n": f"{kind.n:,}",
                 "matched": f"{kind.matched:,}",
                 "median": figures.time(f"c{i}m", kind.median, "Of one on one rank, waiting included"),
-                "transfer": plain(numbers.MISSING)
+                "transfer": plain(quantity.MISSING)
                 if kind.transfer is None
                 else figures.time(f"c{i}t", kind.transfer, "Median time from the last start to the last end"),
-                "waited": plain(numbers.MISSING)
+                "waited": plain(quantity.MISSING)
                 if kind.waited is None
                 else figures.time(f"c{i}w", kind.waited, "Sum over ranks, until the last had come"),
             }
@@ -143,13 +143,13 @@ def _rank(one: RankTime, ranks: Ranks, figures: Figures) -> dict[str, Any]:
         "hidden": figures.share(
             f"{key}hidden", one.hidden, one.communication, "Communication beside compute"
         ),
-        "waiting": plain(numbers.MISSING)
+        "waiting": plain(quantity.MISSING)
         if one.waiting is None
         else figures.time(f"{key}waiting", one.waiting, "In collectives whose last rank had not come"),
         "offset": plain("not set")
         if clock.offset is None
         else figures.of(f"{key}off", clock.offset / 1e9, "s", "Added to its times"),
-        "spread": plain(numbers.MISSING)
+        "spread": plain(quantity.MISSING)
         if not clock.n
         else figures.time(f"{key}spread", clock.spread, f"Nine of ten of {clock.n:,} ends agree within"),
         "order": one.rank,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.ops import DeviceMemory, Operator, Ops
-from ncukit.render import numbers
 from ncukit.render.cells import Cell, plain
 from ncukit.render.line import Line, code, line
 from ncukit.render.ops.busy import utilisation
@@ -147,7 +147,7 @@ def _launched(o: Operator) -> str:
     parts = [
         f"{n:,}{letter}" for n, letter in ((o.kernel_launches, ""), (o.copies, "c"), (o.memsets, "s")) if n
     ]
-    return " + ".join(parts) or numbers.MISSING
+    return " + ".join(parts) or quantity.MISSING
 
 
 def _copies(i: int, o: Operator, figures: Figures) -> Line:
@@ -194,7 +194,7 @@ def _memory(i: int, m: DeviceMemory, figures: Figures) -> dict[str, Any]:
         if value is None:
             return plain("not said")
         tip = figures.of(f"m{i}{key}", value, "byte", meaning)
-        return {**tip, "text": numbers.short(value, "byte", capacity=True)}
+        return {**tip, "text": quantity.short(value, "byte", capacity=True)}
 
     return {
         "device": "CPU" if m.device < 0 else f"GPU {m.device}",
@@ -202,10 +202,10 @@ def _memory(i: int, m: DeviceMemory, figures: Figures) -> dict[str, Any]:
         "peak": size("p", m.peak_allocated, "Largest amount in use at once"),
         "reserved": size("r", m.peak_reserved, "Largest amount that the allocator held")
         if m.device >= 0
-        else plain(numbers.MISSING),
+        else plain(quantity.MISSING),
         "at": figures.time(f"m{i}at", m.peak_at, "After the first allocation of the trace"),
         "operator": shorten(m.peak_operator, 60),
-        "growths": f"{m.growths:,}" if m.device >= 0 else numbers.MISSING,
+        "growths": f"{m.growths:,}" if m.device >= 0 else quantity.MISSING,
         "change": _change(m),
         "spikes": [
             {
@@ -228,7 +228,7 @@ def _change(m: DeviceMemory) -> str:
     if not more:
         return "as much in use at the end as at the start"
     return (
-        f"{numbers.short(abs(more), 'byte', capacity=True)} {word} in use at the end than at the start: "
+        f"{quantity.short(abs(more), 'byte', capacity=True)} {word} in use at the end than at the start: "
         "whether that grows needs several steps, `ncukit probe allocator`"
     )
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model.run import Run, StepRecord, Timing
-from ncukit.render import numbers
 from ncukit.render.cells import Cell, Tips, plain
 from ncukit.render.line import Line, bold, code, line, small
 from ncukit.render.model.shown import ratio_rows, side
@@ -139,7 +139,7 @@ def sentence(words: str) -> str:
 
 def seconds(value: float) -> str:
     """Return a duration [s] in words."""
-    return numbers.short(value, "s")
+    return quantity.short(value, "s")
 
 
 def _sentence(page: RunPage) -> str:
@@ -168,7 +168,7 @@ def _timing_rows(timing: Timing | None, tips: Tips) -> list[dict[str, Any]]:
         rows.append(
             (
                 "Spread",
-                line(f"{numbers.span(t.min, t.max, 's')}, quartiles {seconds(t.iqr)} apart, n {t.n:,}"),
+                line(f"{quantity.span(t.min, t.max, 's')}, quartiles {seconds(t.iqr)} apart, n {t.n:,}"),
             )
         )
     if t.calls_per_sample > 1:
@@ -199,7 +199,7 @@ def _clocks(clocks: Mapping[str, Any]) -> list[Line]:
         if facts.get("sm_clock") is not None:
             hot = f", {facts['temperature']} °C" if facts.get("temperature") is not None else ""
             slow = f"; throttled: {', '.join(facts['throttled'])}" if facts.get("throttled") else ""
-            text = f"SM {numbers.short(facts['sm_clock'], 'hz')} {when} timing{hot}{slow}"
+            text = f"SM {quantity.short(facts['sm_clock'], 'hz')} {when} timing{hot}{slow}"
             found.append(line(text))
     return found
 
@@ -209,12 +209,12 @@ def _model_rows(page: RunPage, tips: Tips) -> list[dict[str, Any]]:
     if model is None or timing is None:
         return []
     flop, moved = model.total_flop, model.bytes
-    text = f"{model.name}: {numbers.short(flop, 'FLOP')}, {numbers.short(moved, 'byte')} at least"
+    text = f"{model.name}: {quantity.short(flop, 'FLOP')}, {quantity.short(moved, 'byte')} at least"
     rows = [{"name": "Model", "text": line(text)}]
     if timing.is_gpu_time and timing.median > 0:
         rates = (
-            numbers.short(flop / timing.median, "FLOP/s"),
-            numbers.short(moved / timing.median, "byte/s"),
+            quantity.short(flop / timing.median, "FLOP/s"),
+            quantity.short(moved / timing.median, "byte/s"),
         )
         rows.append({"name": "At the clean time", "text": line(f"{', '.join(rates)} of the model's work")})
     return rows
@@ -227,11 +227,11 @@ def _against(page: RunPage) -> dict[str, Any] | None:
         return None
     texts = [f"{found.model.name} in {found.model.dtype}."]
     if found.floor is not None:
-        bound = f"{numbers.short(found.bound, 'FLOP/s')}, " if found.bound else ""
+        bound = f"{quantity.short(found.bound, 'FLOP/s')}, " if found.bound else ""
         texts.append(f"Bound at the peaks of the profiled run: {bound}{side(found)}.")
         texts.append(f"Time floor {seconds(found.floor.seconds)}.")
         if page.timing is not None and page.timing.is_gpu_time and found.seconds:
-            times = numbers.significant(found.seconds / found.floor.seconds)
+            times = quantity.significant(found.seconds / found.floor.seconds)
             texts.append(f"The clean time is {times} times the floor, at clocks of its own.")
     texts += [f"Unknown: {why}." for why in found.missing]
     if (several := launches_per_call(page)) > 1:
@@ -293,7 +293,7 @@ def _command_line(step: StepRecord) -> Any:
 
 
 def _time(tips: Tips, key: str, value: float, meaning: str) -> Cell:
-    tip = tips.computed(0, key, numbers.full(value, "s"), "exact", meaning, "")
+    tip = tips.computed(0, key, quantity.full(value, "s"), "exact", meaning, "")
     return {"text": seconds(value), "state": "exact", "tip": tip}
 
 

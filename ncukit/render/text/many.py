@@ -8,8 +8,8 @@ from itertools import takewhile
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ncukit import quantity
 from ncukit.model import Diagnosis, ReportFile
-from ncukit.render import numbers
 from ncukit.render.advice import costliest
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import pasteable, quoted
@@ -82,7 +82,7 @@ def _title(t: Terminal, file: ReportFile, launches: Sequence[Launch], kernels: i
     file_name = t.cut_middle(t.text(head.file_name(file)), max(20, t.width - len(what) - 2))
     kernels_of = [x.cells.kernel for x in launches]
     gpus = sorted({f"{k.gpu or 'unknown GPU'}, CC {k.compute_capability or '?'}" for k in kernels_of})
-    total = numbers.short(_total(launches), "s")
+    total = quantity.short(_total(launches), "s")
     lines = t.beside(file_name, what) + t.row(*(t.text(gpu) for gpu in gpus))
     known = _total(launches) is not None
     time = f"profiled {t.text(total)} in total (one pass each, not a benchmark)"
@@ -105,10 +105,10 @@ def _table(t: Terminal, launches: Sequence[Launch], rows: Sequence[Group], *, ve
             *([] if single else [middle]), *_limit(t, group),
         ]
         for group, x, total, middle in zip(
-            shown, totals, numbers.together(totals, "s"), numbers.together(medians, "s"), strict=True
+            shown, totals, quantity.together(totals, "s"), quantity.together(medians, "s"), strict=True
         )
     ]  # fmt: skip
-    unit, unit_of_median = (numbers.scale(x, "s") if any(x) else "" for x in (totals, medians))
+    unit, unit_of_median = (quantity.scale(x, "s") if any(x) else "" for x in (totals, medians))
     heads = [
         ["launch", "duration", "share", "limit", ""],
         ["", unit, "%", "", ""],
@@ -123,7 +123,9 @@ def _table(t: Terminal, launches: Sequence[Launch], rows: Sequence[Group], *, ve
     lines = [t.cut(f"{pad(text, room)}  {row}", t.width) for text, row in zip(named, body, strict=True)]
     if len(shown) < len(rows):
         rest = _total([x for group in rows[len(shown) :] for x in group.launches])
-        part = f", {numbers.short(share(rest, whole), '%')} of the time" if rest is not None and whole else ""
+        part = (
+            f", {quantity.short(share(rest, whole), '%')} of the time" if rest is not None and whole else ""
+        )
         lines.append(t.text(f"{plural(len(rows) - len(shown), 'row')} more{part} (--verbose)"))
     return lines
 
@@ -170,7 +172,7 @@ def _leading(launch: Launch) -> str:
         return ""
     first = launch.diagnosis.verdict.evidence[0]
     text = number(evidence_cell(launch.cells, first))
-    noun = first.unit if first.unit.isalpha() and first.unit not in numbers.SYMBOLS else ""
+    noun = first.unit if first.unit.isalpha() and first.unit not in quantity.SYMBOLS else ""
     return f"{text} {noun}{'' if text == '1' or noun == 'inst' else 's'}" if noun else text
 
 
@@ -225,4 +227,4 @@ def _median(group: Group) -> float | None:
 
 
 def _percent(value: float | None) -> str:
-    return numbers.short(value, "%").removesuffix(f"{numbers.NARROW}%")
+    return quantity.short(value, "%").removesuffix(f"{quantity.NARROW}%")

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ncukit import quantity
 from ncukit.catalog import load
 from ncukit.model import Kernel, Value
-from ncukit.render import cells, numbers
+from ncukit.render import cells
 from ncukit.render.text.parts import parted
 from ncukit.render.text.terminal import Terminal, columns, pad
 from ncukit.render.words import FAMILIES, signature
@@ -118,7 +119,7 @@ def _parted(t: Terminal, value: Value) -> tuple[str, str]:
     if isinstance(value.value, str):
         return ("", text)
     digits, unit = parted(text)
-    if value.unit not in BARE and value.unit not in numbers.SYMBOLS:
+    if value.unit not in BARE and value.unit not in quantity.SYMBOLS:
         unit = f"{unit} {value.unit}".strip()
     return (f"~ {digits}" if value.quality == "estimate" else digits), unit
 

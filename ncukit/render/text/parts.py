@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
+from ncukit.quantity import NARROW
 from ncukit.render.cells import Cell
 from ncukit.render.line import Line
-from ncukit.render.numbers import NARROW
 from ncukit.render.text.terminal import Terminal, pad
 
 _WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ncukit.model import Diagnosis, Finding, Verdict
+from ncukit.quantity import NARROW
 from ncukit.render.cells import Cell, Cells
-from ncukit.render.numbers import NARROW
 from ncukit.render.text.parts import flat, number
 from ncukit.render.text.terminal import Terminal, columns, hot
 from ncukit.render.text.verdict import LIMIT

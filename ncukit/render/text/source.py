@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from ncukit import quantity
 from ncukit.diagnose.source import source_view
 from ncukit.diagnose.source.hot import reason, share, unit, weight
 from ncukit.model import Diagnosis, Kernel
 from ncukit.model.source import Cost, HotLine, SassRow, SourceView
-from ncukit.render import numbers
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.view.source import STATUS, hot_caption, hot_table
 
@@ -80,7 +80,7 @@ def _source(t: Terminal, view: SourceView) -> list[str]:
     lines = []
     for file in sorted(view.files, key=lambda f: -weight(view, f.cost)):
         generated = f", written by {file.generated}" if file.generated else ""
-        part = numbers.short(share(view, file.cost), "%")
+        part = quantity.short(share(view, file.cost), "%")
         title = f"{t.text(file.name)}  {part} of {_of(view)}; {STATUS[file.status]}{generated}"
         lines += t.wrap(t.text(title), indent="  ")
         rows = []
@@ -95,7 +95,7 @@ def _source(t: Terminal, view: SourceView) -> list[str]:
 def _sass(t: Terminal, view: SourceView) -> list[str]:
     lines = []
     for function in view.functions:
-        part = numbers.short(share(view, function.cost), "%")
+        part = quantity.short(share(view, function.cost), "%")
         count = function.last - function.first + 1
         lines += t.wrap(
             t.text(f"{function.name}  {count:,} instructions, {part} of {_of(view)}"), indent="  "
@@ -115,7 +115,7 @@ def _cells(view: SourceView, cost: Cost | None) -> list[str]:
     """Return the first reason and the share of a row; empty where it has none."""
     if cost is None or not weight(view, cost):
         return ["", ""]
-    return [reason(cost)[0], numbers.short(share(view, cost), "%")]
+    return [reason(cost)[0], quantity.short(share(view, cost), "%")]
 
 
 def _hottest(view: SourceView, rows: Sequence[int]) -> str:
@@ -138,4 +138,4 @@ def _body(t: Terminal, text: str) -> str:
 
 
 def _extras(one: HotLine) -> Sequence[str]:
-    return [f"{numbers.short(n)} {words}" for name, words in EXTRAS if (n := getattr(one.cost, name))]
+    return [f"{quantity.short(n)} {words}" for name, words in EXTRAS if (n := getattr(one.cost, name))]

@@ -15,8 +15,8 @@ from typing import Any
 
 from rich.cells import cell_len
 
+from ncukit.quantity import NARROW
 from ncukit.record import dataclass
-from ncukit.render.numbers import NARROW
 
 HOT, COLD = "\ue000", "\ue001"
 """Private marks around what belongs to the verdict; `Terminal.text` never lets them through from outside."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncukit.render import numbers
+from ncukit import quantity
 from ncukit.render.cells import Cell, Tips, plain
 
 
@@ -23,17 +23,17 @@ class Figures:
         tip = self.tips.computed(
             0,
             key,
-            numbers.full(100 * part / whole, "%"),
+            quantity.full(100 * part / whole, "%"),
             "derived",
             meaning,
             "part / whole × 100",
-            (("part", numbers.full(part / 1e9, "s")), ("whole", numbers.full(whole / 1e9, "s"))),
+            (("part", quantity.full(part / 1e9, "s")), ("whole", quantity.full(whole / 1e9, "s"))),
         )
-        return {"text": numbers.short(100 * part / whole, "%"), "state": "exact", "tip": tip}
+        return {"text": quantity.short(100 * part / whole, "%"), "state": "exact", "tip": tip}
 
     def of(self, key: str, value: float | None, unit: str, meaning: str) -> Cell:
         """Return a number of the trace."""
         if value is None:
-            return plain(numbers.MISSING)
-        tip = self.tips.computed(0, key, numbers.full(value, unit), "exact", meaning, "")
-        return {"text": numbers.short(value, unit), "state": "exact", "tip": tip}
+            return plain(quantity.MISSING)
+        tip = self.tips.computed(0, key, quantity.full(value, unit), "exact", meaning, "")
+        return {"text": quantity.short(value, unit), "state": "exact", "tip": tip}

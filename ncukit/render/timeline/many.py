@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncukit.diagnose.times import times
+from ncukit import quantity
 from ncukit.model.timeline import KernelTime, Match
-from ncukit.render import numbers
+from ncukit.quantity import factor
 from ncukit.render.cells import Tips
 from ncukit.render.line import Line, bold, code, line, link
 from ncukit.render.timeline import tables
@@ -92,7 +92,7 @@ def region_line(beside: Beside, own: Found) -> Line:
         which = "The kernel" if len(own.of) == 1 else f"The {len(own.of):,} kernels"
         said.append(
             f" {which} of this report that {'is' if len(own.of) == 1 else 'are'} in the trace "
-            f"take{'s' if len(own.of) == 1 else ''} {numbers.short(part, '%')} of its kernel time."
+            f"take{'s' if len(own.of) == 1 else ''} {quantity.short(part, '%')} of its kernel time."
         )
     return line(*said)
 
@@ -110,16 +110,16 @@ def _row(i: int, k: KernelTime, launches: Sequence[Launch], figures: Figures) ->
         "total": figures.time(f"m{i}t", k.launches.total, "Sum of all its launches in the trace"),
         "order": k.launches.total,
         "traced": figures.time(f"m{i}m", k.steady.median, f"Median of {k.steady.n:,} steady launches"),
-        "profiled": numbers.span(min(profiled), max(profiled), "s") if profiled else "",
+        "profiled": quantity.span(min(profiled), max(profiled), "s") if profiled else "",
         "efficiency": _efficiency(launches[0]) if launches else "",
-        "bound": numbers.MISSING if k.bound is None else f"{times(k.bound)} ×",
+        "bound": quantity.MISSING if k.bound is None else f"{factor(k.bound)} ×",
     }
 
 
 def _efficiency(launch: Launch) -> str:
     """Return the busiest unit of a launch and its share of peak."""
     units = [(n, name) for id, name in EFFICIENCY if (n := launch.cells.number(id)) is not None]
-    return f"{max(units)[1]} {numbers.short(max(units)[0], '%')}" if units else ""
+    return f"{max(units)[1]} {quantity.short(max(units)[0], '%')}" if units else ""
 
 
 def _absent(launches: Sequence[Launch]) -> Line:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ncukit import quantity
 from ncukit.diagnose.timeline.match import Matcher, shape_of
-from ncukit.diagnose.times import faster, times
+from ncukit.diagnose.words import faster
 from ncukit.model import Kernel
 from ncukit.model.timeline import DeviceTime, Match, Timeline
 from ncukit.model.trace import UNKNOWN
-from ncukit.render import numbers
+from ncukit.quantity import factor
 from ncukit.render.cells import Cell, Cells, Tips
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.timeline import tables
@@ -94,7 +95,7 @@ def region_line(timeline: Timeline, match: Match | None) -> Line:
     if match is None:
         said.append(" This kernel is not in the trace.")
     else:
-        said.append(f" This kernel runs {numbers.short(match.kernel.share, '%')} of it")
+        said.append(f" This kernel runs {quantity.short(match.kernel.share, '%')} of it")
         said.append(f"{_most(match)}.")
     return line(*said)
 
@@ -135,7 +136,7 @@ def _traced_launches(match: Match) -> str:
     what = plural(near.n, "steady launch" if steady else "launch")
     same = [name for name in match.by if "name" not in name]
     of = f" of the same {listed(same).replace(' and block and', ', block and')}" if same else ""
-    span = f", {numbers.span(near.min / 1e9, near.max / 1e9, 's')}" if near.n > 1 else ""
+    span = f", {quantity.span(near.min / 1e9, near.max / 1e9, 's')}" if near.n > 1 else ""
     return f"{'median of ' if near.n > 1 else ''}{what}{of}{span}"
 
 
@@ -147,9 +148,9 @@ def why_two_times(timeline: Timeline, cells: Cells, match: Match | None) -> list
     ratio = profiled / (match.launches.median / 1e9)
     clock, most = cells.number("sm_clock"), cells.number("sm_clock_max")
     if clock and most and clock / most < FULL_CLOCK:
-        share = numbers.short(100 * clock / most, "%")
+        share = quantity.short(100 * clock / most, "%")
         here = (
-            f"here {numbers.short(clock, 'hz')}, {share} of the highest; a trace does not record its clocks"
+            f"here {quantity.short(clock, 'hz')}, {share} of the highest; a trace does not record its clocks"
         )
     else:
         here = "nsys leaves it alone, and does not record it"
@@ -167,14 +168,14 @@ def why_two_times(timeline: Timeline, cells: Cells, match: Match | None) -> list
             (
                 "Company.",
                 "ncu runs the launch alone; in the trace kernels overlap (added up, they take "
-                f"{times(main.sum / main.busy)} × the busy time) and slow each other.",
+                f"{factor(main.sum / main.busy)} × the busy time) and slow each other.",
             )
         )
     if near.n > 1:
-        span = numbers.span(near.min / 1e9, near.max / 1e9, "s")
+        span = quantity.span(near.min / 1e9, near.max / 1e9, "s")
         said.append(("Number.", f"ncu measured one launch; the trace has {near.n:,} like it, {span}."))
     differ = listed([_DIFFERENCES[head] for head, _ in said])
-    first = line(f"Under ncu the launch took {times(ratio)} × its traced time. Different there: {differ}.")
+    first = line(f"Under ncu the launch took {factor(ratio)} × its traced time. Different there: {differ}.")
     return [first, *(line(bold(head), f" {text}") for head, text in said)]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ncukit.diagnose.times import times
+from ncukit import quantity
 from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, RangeTime, Spread, Timeline
-from ncukit.render import numbers
+from ncukit.quantity import factor
 from ncukit.render.cells import plain
 from ncukit.render.line import Line, line
 from ncukit.render.timeline.figures import Figures
@@ -116,9 +116,9 @@ def kernels(found: Sequence[KernelTime], figures: Figures) -> list[dict[str, Any
                 "n": f"{k.launches.n:,}",
                 "steady": f"{k.steady.n:,}" + (f" ({', '.join(left_out)} left out)" if left_out else ""),
                 "median": figures.time(f"k{i}m", k.steady.median, f"Median of {k.steady.n:,} steady ones"),
-                "range": numbers.span(k.launches.min / 1e9, k.launches.max / 1e9, "s"),
+                "range": quantity.span(k.launches.min / 1e9, k.launches.max / 1e9, "s"),
                 "spread": figures.time(f"k{i}i", k.steady.iqr, "Distance of the quartiles"),
-                "bound": numbers.MISSING if k.bound is None else f"{times(k.bound)} ×",
+                "bound": quantity.MISSING if k.bound is None else f"{factor(k.bound)} ×",
                 "threads": f"{k.other_threads:,}" if k.other_threads else "",
             }
         )
@@ -164,8 +164,8 @@ def launches(timeline: Timeline, figures: Figures) -> Line:
         said += [
             " From call to kernel: median ",
             figures.time("latency", found.latency.median, "From the start of the call to that of the kernel"),
-            f", {numbers.span(found.latency.min / 1e9, found.latency.max / 1e9, 's')}; on a busy GPU this is "
-            "the time in its queue.",
+            f", {quantity.span(found.latency.min / 1e9, found.latency.max / 1e9, 's')}; on a busy GPU this "
+            "is the time in its queue.",
         ]
     return line(*said)
 
@@ -210,6 +210,6 @@ def range_row(i: int, r: RangeTime, figures: Figures) -> dict[str, Any]:
         "kernels": f"{r.kernels:,}" if r.attributed else "–",
         "kernel_time": figures.time(f"r{i}k", r.kernel_time, "Sum of the kernels launched inside")
         if r.attributed
-        else plain(numbers.MISSING),
+        else plain(quantity.MISSING),
         "note": unknown if not r.attributed else ", ".join(said),
     }

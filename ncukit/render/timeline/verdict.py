@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncukit.diagnose.timeline.region import CAUSE_WORDS
-from ncukit.diagnose.times import faster
+from ncukit.diagnose.words import faster
 from ncukit.model import Evidence
 from ncukit.model.timeline import Launch, LaunchChoice, Timeline
 from ncukit.model.trace import UNKNOWN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncukit.diagnose.times import faster
+from ncukit.diagnose.words import faster
 from ncukit.model.advice import Advice
 from ncukit.render.line import line
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ncukit import quantity
 from ncukit.model import Point, Roof
-from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.figures import Ceiling
 from ncukit.render.view.quality import is_short
@@ -51,7 +51,7 @@ def measured_ceiling(roof: Roof) -> Ceiling:
     """Return a ceiling that was measured, as the figure draws it."""
     name, color = roof_name(roof)
     unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
-    label = f"measured {name} {numbers.short(roof.value, unit)}"
+    label = f"measured {name} {quantity.short(roof.value, unit)}"
     return Ceiling(roof.kind, roof.name, name, roof.value, label, f"measured {name}", color, True, True, True)
 
 
@@ -59,7 +59,7 @@ def _said_once(drawn: Sequence[Ceiling]) -> list[Ceiling]:
     """Return the ceilings, one label for those of the same height: "FP32, FP16 41.1 TFLOP/s"."""
     same: dict[tuple[str, bool, str], list[Ceiling]] = {}
     for c in drawn:
-        same.setdefault((c.kind, c.sheet, numbers.significant(c.value)), []).append(c)
+        same.setdefault((c.kind, c.sheet, quantity.significant(c.value)), []).append(c)
     first = {id(some[0]): some for some in same.values()}
     return [
         replace(
@@ -98,9 +98,9 @@ def _ceiling(roof: Roof, value: float, prefix: str, *, dashed: bool = False, she
     name, color = roof_name(roof)
     unit = rate_unit(roof.name) if roof.kind == "compute" else "byte/s"
     estimate = roof.quality == "estimate"
-    rate = ("≈ " if estimate else "") + numbers.short(value, unit)
+    rate = ("≈ " if estimate else "") + quantity.short(value, unit)
     label = f"{prefix}{rate}" if sheet else f"{prefix}{name} {rate}"
-    slim = f"{name} {numbers.short(value)}" if roof.kind == "compute" else name
+    slim = f"{name} {quantity.short(value)}" if roof.kind == "compute" else name
     return Ceiling(roof.kind, roof.name, name, value, label, slim, color, dashed or estimate, sheet)
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+from ncukit import quantity
 from ncukit.catalog import load
 from ncukit.diagnose.rules.tensor import HALF_READ
 from ncukit.diagnose.shares import TENSOR_TYPES
-from ncukit.render import numbers
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.line import Line, line
 from ncukit.render.view.rows import FAMILIES, MIX, PIPES, Row
@@ -119,7 +119,7 @@ def _aside(aside: str, cells: Cells) -> str:
         value = cells.value(id)
         if value.number is None:
             return ""
-        aside = aside.replace(f"{{{id}}}", numbers.short(value.number, value.unit))
+        aside = aside.replace(f"{{{id}}}", quantity.short(value.number, value.unit))
     return aside
 
 
@@ -144,11 +144,11 @@ def _speed_of_light(cells: Cells) -> list[str]:
     if (operations := half_read(cells)) is not None:
         words.append(
             f" The tensor pipe’s counter reads half here: by operations tensor cores reach "
-            f"{numbers.short(operations, '%')} of their dense peak."
+            f"{quantity.short(operations, '%')} of their dense peak."
         )
     dram, used = cells.number("dram_throughput_pct"), bandwidth_share(cells)
     if dram is not None and used is not None and abs(dram - used) >= BANDWIDTH_APART:
-        share = numbers.short(used, "%")
+        share = quantity.short(used, "%")
         words.append(f" DRAM is its busiest part; the bytes alone are {share} of its peak bandwidth.")
     zero = sum(cells.value(row.id).value == 0 for row in PIPES)
     unknown = sum(not cells.value(row.id).known and _collectable(cells, row.id) for row in PIPES)
@@ -192,7 +192,7 @@ def _scheduler(cells: Cells) -> list[str | Cell]:
     if issued is None:
         return ["Whether stalls matter is unknown: the issue rate was not collected."]
     words: list[str | Cell] = [
-        f"Issued is {numbers.short(issued)}: schedulers are busy, stall reasons say little."
+        f"Issued is {quantity.short(issued)}: schedulers are busy, stall reasons say little."
     ]
     if issued < ISSUE_GUARD:
         words = [f"Issued is below {ISSUE_GUARD}, so stalls are worth reading."]
@@ -217,7 +217,7 @@ def _launch(cells: Cells) -> list[str]:
 
 def _source(cells: Cells) -> list[str]:
     rest = sum(n for row in MIX if 0 < (n := cells.number(row.id) or 0) < 1)
-    words = [f"Mix by opcode; {numbers.short(rest, '%')} in classes under 1 % each."] if rest >= 0.05 else []
+    words = [f"Mix by opcode; {quantity.short(rest, '%')} in classes under 1 % each."] if rest >= 0.05 else []
     if cells.number("flops_total") == 0:
         words.append(" No floating-point operation was executed.")
     return words

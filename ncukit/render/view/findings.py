@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Diagnosis, Finding, Place
-from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, code, line, small
 from ncukit.render.view.verdict import ledger
@@ -38,7 +38,7 @@ def _order(found: Finding) -> tuple[int, float, int]:
 
 
 def _row(cells: Cells, found: Finding) -> dict[str, Any]:
-    gain = None if found.gain_pct is None else f"≈{numbers.NARROW}{numbers.short(found.gain_pct, '%')}"
+    gain = None if found.gain_pct is None else f"≈{quantity.NARROW}{quantity.short(found.gain_pct, '%')}"
     sign, status = SIGNS[found.severity]
     return {
         "id": found.id,
@@ -79,7 +79,7 @@ def _gain(found: Finding) -> str:
 def _place(place: Place) -> Line:
     where = place.source or f"SASS at +0x{place.offset:x}"
     unit = place.unit if place.unit == "inst" or place.amount == 1 else f"{place.unit}s"
-    amount = f"{numbers.short(place.amount)} {unit}, {numbers.short(place.share, '%')} of all"
+    amount = f"{quantity.short(place.amount)} {unit}, {quantity.short(place.share, '%')} of all"
     note = f"; {place.note}" if place.note else ""
     return line(code(where), " ", code(shorten(place.text.strip(), 100)), " ", small(amount + note))
 

@@ -6,9 +6,10 @@ import math
 from pathlib import PurePath
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Diagnosis, Kernel, ReportFile
 from ncukit.normalise import MARK
-from ncukit.render import commands, numbers
+from ncukit.render import commands
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line, small
 from ncukit.render.words import plural, shorten, signature
@@ -107,7 +108,7 @@ def failure(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
             "save and restore, or another process held the counters."
         ),
         "ledger": [
-            {"n": {"text": numbers.short(n), "state": state, "tip": ""}, "text": line(words)}
+            {"n": {"text": quantity.short(n), "state": state, "tip": ""}, "text": line(words)}
             for n, words, state in ledger
             if n
         ],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from ncukit.render import numbers
+from ncukit import quantity
 from ncukit.render.view.groups import Group, Launch, share
 from ncukit.render.words import limited_by
 
@@ -40,13 +40,13 @@ def tables(
     return {
         "columns": [label for _, label in columns],
         "lacking": [label for id, label in COLUMNS if (id, label) not in columns],
-        "total_unit": numbers.scale(like, "s"),
-        "duration_unit": numbers.scale([typical], "s"),
+        "total_unit": quantity.scale(like, "s"),
+        "duration_unit": quantity.scale([typical], "s"),
         "kernels": [
             {
                 "name": name,
                 "total": total,
-                "share": numbers.short(share(group.time, whole), "%"),
+                "share": quantity.short(share(group.time, whole), "%"),
                 "bar": round(100 * group.total / longest) if longest else 0,
                 "count": f"{len(group.launches):,}",
                 "links": sorted(launch.n for launch in group.launches)[:LINKED],
@@ -57,7 +57,7 @@ def tables(
                 "limit": _limits(group),
             }
             for group, name, total in zip(
-                kernels, names, numbers.together([g.time for g in kernels], "s", like), strict=True
+                kernels, names, quantity.together([g.time for g in kernels], "s", like), strict=True
             )
         ],
         "launches": [] if lazy else [_row(launch, spell, columns, whole, typical) for launch in launches],
@@ -77,7 +77,7 @@ def plain_rows(launches: Sequence[Launch], spell: dict[str, str], word: Any) -> 
             launch.n,
             word(spell[launch.cells.kernel.demangled]),
             _duration(launch.duration, like),
-            numbers.short(share(launch.duration, whole), "%"),
+            quantity.short(share(launch.duration, whole), "%"),
             *(_text(launch, id) for id, _ in columns),
             word(limited_by(launch.diagnosis.verdict.cls, launch.diagnosis.verdict.limiter)),
         ]
@@ -100,7 +100,7 @@ def _row(
         "duration": {**cell, "text": _duration(launch.duration, like)}
         if launch.duration is not None
         else cell,
-        "share": numbers.short(share(launch.duration, whole), "%"),
+        "share": quantity.short(share(launch.duration, whole), "%"),
         "cells": [_unit_in_head(launch.cells[id], id) for id, _ in columns],
         "limit": limited_by(verdict.cls, verdict.limiter),
     }
@@ -108,14 +108,14 @@ def _row(
 
 def _unit_in_head(cell: dict[str, Any], id: str) -> dict[str, Any]:
     """Return a cell without the percent sign that its column already has."""
-    return {**cell, "text": cell["text"].removesuffix(f"{numbers.NARROW}%")} if id.endswith("_pct") else cell
+    return {**cell, "text": cell["text"].removesuffix(f"{quantity.NARROW}%")} if id.endswith("_pct") else cell
 
 
 def _text(launch: Launch, id: str) -> str:
     value = launch.cells.value(id)
     if not value.known:
         return "not collected"
-    return numbers.short(value.value, value.unit).removesuffix(f"{numbers.NARROW}%")
+    return quantity.short(value.value, value.unit).removesuffix(f"{quantity.NARROW}%")
 
 
 def _median(group: Group) -> float | None:
@@ -129,7 +129,7 @@ def _typical(launches: Sequence[Launch]) -> float | None:
 
 
 def _duration(value: float | None, like: float | None) -> str:
-    return "not collected" if value is None else numbers.together([value], "s", [like])[0]
+    return "not collected" if value is None else quantity.together([value], "s", [like])[0]
 
 
 def _range(group: Group, like: float | None) -> str:
@@ -145,7 +145,7 @@ def _span(group: Group, id: str) -> str:
     known = [n for v in values if (n := v.number) is not None]
     if not known:
         return "not collected"
-    return numbers.span(min(known), max(known), values[0].unit).removesuffix(f"{numbers.NARROW}%")
+    return quantity.span(min(known), max(known), values[0].unit).removesuffix(f"{quantity.NARROW}%")
 
 
 def _limits(group: Group) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Evidence
-from ncukit.render import numbers
 from ncukit.render.cells import text as short_text
 from ncukit.render.line import line
 from ncukit.render.view.families import metric_row
@@ -131,5 +131,5 @@ def _rules(launch: Launch) -> list[str]:
         gain = whole if whole is not None else part
         if gain:
             kind = "global" if whole is not None else "local"
-            said.append(f"{rule.name} ({kind} {numbers.short(gain, '%')})")
+            said.append(f"{rule.name} ({kind} {quantity.short(gain, '%')})")
     return said

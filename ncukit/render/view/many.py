@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ncukit import quantity
 from ncukit.model import Diagnosis, ReportFile
-from ncukit.render import numbers
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import collect, one_launch
 from ncukit.render.line import line, small
@@ -126,7 +126,7 @@ def _facts(launches: Sequence[Launch]) -> list[dict[str, Any]]:
     if len(gpus) == 1:
         gpu += line(small(" · "), first.cells["sm_count"], small(" SMs"))
     known = [x.duration for x in launches if x.duration is not None]
-    total = numbers.short(sum(known), "s") if known else "not collected"
+    total = quantity.short(sum(known), "s") if known else "not collected"
     return [
         {"name": "GPU", "text": gpu},
         {

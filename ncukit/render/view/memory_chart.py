@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Value
 from ncukit.model.links import Box, Link, MemoryLinks
 from ncukit.record import dataclass
-from ncukit.render import numbers
 from ncukit.render.cells import Cells, text
 from ncukit.render.words import listed
 
@@ -192,7 +192,7 @@ def _percent(value: Value | None) -> str:
 
 def _marked(value: Value) -> str:
     """Return a number with ≈ before an estimate and ! behind a value that no rule may use."""
-    about = f"≈{numbers.NARROW}" if value.value and value.quality == "estimate" else ""
+    about = f"≈{quantity.NARROW}" if value.value and value.quality == "estimate" else ""
     return f"{about}{text(value)}{'' if value.reliable else ' !'}"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ncukit import quantity
 from ncukit.diagnose.occupancy import missing, occupancy
 from ncukit.model import Verdict
 from ncukit.model.occupancy import Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
-from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line
 from ncukit.render.panels import Panel, panels
@@ -89,8 +89,9 @@ def lift(cells: Cells, result: Occupancy, found: Verdict) -> list[str]:
     words: list[str] = []
     if result.cap is not None and result.cap < result.warps:
         words.append(
-            f"The grid is too small for it: it brings {numbers.short(result.cap)} warps to an SM, fewer than "
-            f"the {result.warps} that fit. More or smaller blocks, not a lower limit, would fill the SMs."
+            f"The grid is too small for it: it brings {quantity.short(result.cap)} warps to an SM, "
+            f"fewer than the {result.warps} that fit. More or smaller blocks, not a lower limit, would "
+            "fill the SMs."
         )
     if result.warps >= result.max_warps:
         words.append("Every warp an SM can hold fits: no configuration allows more.")
@@ -101,7 +102,7 @@ def lift(cells: Cells, result: Occupancy, found: Verdict) -> list[str]:
         result.cap is not None and result.cap < result.warps
     ):  # fmt: skip
         words.append(
-            f"{numbers.short(result.percent - achieved)} points of it are lost while it runs: blocks of "
+            f"{quantity.short(result.percent - achieved)} points of it are lost while it runs: blocks of "
             "unequal length, launch overhead, or the last wave."
         )
     if result.warps < result.max_warps:
@@ -128,7 +129,7 @@ def _steps(result: Occupancy) -> list[str]:
         found.append(f"{needs[:1].upper()}{needs[1:]} would let one more block fit.")
     if (result.blocks_at_largest or 0) > result.blocks:
         now, most = (
-            numbers.short(size, "byte", capacity=True)
+            quantity.short(size, "byte", capacity=True)
             for size in (result.carve_out, result.largest_carve_out)
         )
         found.append(
@@ -150,9 +151,9 @@ def _per(limit: Limit) -> str:
 
 def _amount(value: float | None, limit: Limit) -> str:
     if limit.resource == "shared_mem":
-        return numbers.short(value, "byte/block")
+        return quantity.short(value, "byte/block")
     unit = {"registers": "registers", "warps": "threads"}.get(limit.resource, limit.unit)
-    return f"{numbers.short(value)} {unit}"
+    return f"{quantity.short(value)} {unit}"
 
 
 def _limit(limit: Limit) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def _limit(limit: Limit) -> dict[str, Any]:
 def _at(limit: Limit) -> str:
     if limit.next_at is None:
         return ""
-    return numbers.short(limit.next_at, "byte/block" if limit.resource == "shared_mem" else "")
+    return quantity.short(limit.next_at, "byte/block" if limit.resource == "shared_mem" else "")
 
 
 def _takes(limit: Limit) -> str:
@@ -176,7 +177,7 @@ def _takes(limit: Limit) -> str:
     if limit.per_block is None or limit.available is None:
         return ""
     if limit.resource == "shared_mem":
-        sizes = (numbers.short(n, "byte", capacity=True) for n in (limit.per_block, limit.available))
+        sizes = (quantity.short(n, "byte", capacity=True) for n in (limit.per_block, limit.available))
         return " of ".join(sizes)
     return f"{limit.per_block:,.0f} of {limit.available:,.0f}"
 
@@ -194,7 +195,7 @@ def _curve(curve: OccupancyCurve) -> dict[str, Any]:
 def _point(point: OccupancyPoint | None, curve: OccupancyCurve) -> str:
     if point is None:
         return "none"
-    x = numbers.short(point.x, "byte/block") if curve.axis == "shared_mem" else f"{point.x:,}"
+    x = quantity.short(point.x, "byte/block") if curve.axis == "shared_mem" else f"{point.x:,}"
     return f"{point.warps} at {x}"
 
 

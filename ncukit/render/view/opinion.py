@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import RuleResult
 from ncukit.pattern import pattern
-from ncukit.render import numbers
 from ncukit.render.words import LIMITERS, plural
 
 ABOUT: Mapping[str, frozenset[str]] = {
@@ -104,8 +104,8 @@ def _row(rule: RuleResult, said: list[tuple[str, str]], cls: str, limiter: str |
     return {
         "name": rule.name or rule.id,
         "gain": whole,
-        "global": None if whole is None else numbers.short(whole, "%"),
-        "local": None if part is None else numbers.short(part, "%"),
+        "global": None if whole is None else quantity.short(whole, "%"),
+        "local": None if part is None else quantity.short(part, "%"),
         "title": title or _beginning(words),
         "message": words,
         "against": against(rule.id, cls, limiter),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import RuleResult
-from ncukit.render import numbers
 from ncukit.render.cells import plain
 from ncukit.render.line import Line, bold, code, line, link
 from ncukit.render.view.groups import Group, Launch, share
@@ -94,7 +94,7 @@ def _claim(top: Group, launches: Sequence[Launch], groups: Sequence[Group]) -> s
     some = f"{len(top.launches):,} of {len(launches):,} launches"
     if len(top.launches) == 1:
         some, what = f"Launch {top.first.n}", what.replace("are ", "is ", 1).replace("hold", "holds", 1)
-    time = f", {numbers.short(part, '%')} of the profiled time," if part else ""
+    time = f", {quantity.short(part, '%')} of the profiled time," if part else ""
     return f"{some}{time} {what}"
 
 
@@ -129,7 +129,7 @@ def _ledger(group: Group, launches: Sequence[Launch]) -> dict[str, Any]:
     found = group.first.diagnosis.verdict
     part = share(group.time, sum(launch.weight for launch in launches))
     count = plural(len(group.launches), "launch")
-    number = plain(numbers.short(part, "%")) if part is not None else plain(f"{len(group.launches):,}")
+    number = plain(quantity.short(part, "%")) if part is not None else plain(f"{len(group.launches):,}")
     words = f"of the profiled time: {count}" if part is not None else count.split(" ", 1)[1]
     return {
         "n": number,
@@ -164,7 +164,7 @@ def _shared(group: Group) -> list[dict[str, Any]]:
         ]
         values = [value for value in same if isinstance(value, int | float)]
         if len(same) == len(group.launches) and len(values) == len(same):
-            number = plain(numbers.span(min(values), max(values), e.unit))
+            number = plain(quantity.span(min(values), max(values), e.unit))
             rows.append({"n": number, "text": line(e.text)})
         else:
             about = link(f"launch {group.first.n}", f"kernel-{group.first.n}")
@@ -206,7 +206,7 @@ def _rule_row(name: str, title: str, some: Sequence[tuple[RuleResult, Launch]]) 
         "count": len(some),
         "launches": f"{len(some):,}",
         "gain": max(whole, default=0.0),
-        "global": numbers.span(min(whole), max(whole), "%") if whole else None,
-        "local": numbers.span(min(part), max(part), "%") if part else None,
+        "global": quantity.span(min(whole), max(whole), "%") if whole else None,
+        "local": quantity.span(min(part), max(part), "%") if part else None,
         "against": words.pop() if len(words) == 1 else "Differs between launches." if words else "",
     }

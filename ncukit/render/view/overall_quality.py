@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import ReportFile
 from ncukit.model.recorded import Recorded
-from ncukit.render import numbers
 from ncukit.render.line import bold, line, link
 from ncukit.render.view import made
 from ncukit.render.view.groups import Launch
@@ -72,7 +72,7 @@ def _clocks(launches: Sequence[Launch], how: Recorded) -> dict[str, Any]:
     for id, name in (("sm_clock", "SM"), ("dram_clock", "DRAM")):
         known = [n for launch in launches if (n := launch.cells.number(id)) is not None]
         if known:
-            parts.append(f"{name} {numbers.span(min(known), max(known), 'hz')}")
+            parts.append(f"{name} {quantity.span(min(known), max(known), 'hz')}")
             spread = max(spread, max(known) / min(known) - 1 if min(known) else 0)
     if not parts:
         return fact("Clocks", "no", "unknown", line("No clock was collected."))
@@ -115,7 +115,7 @@ def _passes(launches: Sequence[Launch]) -> dict[str, Any]:
         "Passes",
         "ok",
         "counted",
-        line(f"{numbers.span(min(known), max(known), 'pass')} replay passes a launch."),
+        line(f"{quantity.span(min(known), max(known), 'pass')} replay passes a launch."),
     )
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import ReportFile
 from ncukit.model.recorded import Recorded
-from ncukit.render import numbers
 from ncukit.render.cells import Cells, state
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.view import made
@@ -113,7 +113,7 @@ def _clocks(cells: Cells, how: Recorded) -> dict[str, Any]:
         if most:
             shares.append(clock / most)
             parts += line(
-                " of ", cells[f"{domain}_clock_max"], f" ({100 * clock / most:.0f}{numbers.NARROW}%)"
+                " of ", cells[f"{domain}_clock_max"], f" ({100 * clock / most:.0f}{quantity.NARROW}%)"
             )
         parts += line(". ")
     if not shares:
@@ -151,7 +151,7 @@ def _passes(cells: Cells) -> dict[str, Any]:
     if not issued or not executed:
         return fact("Passes", "ok", "counted", text + line("Whether they agree cannot be checked."))
     off = abs(issued / executed - 1)
-    text += line(f"Issued and executed instructions differ by {numbers.short(100 * off, '%')}")
+    text += line(f"Issued and executed instructions differ by {quantity.short(100 * off, '%')}")
     if off > STEADY:
         return fact("Passes", "warn", "differ", text + line(": replays, or passes that ran differently."))
     return fact("Passes", "ok", "steady", text + line(", as they should."))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Diagnosis, Point, Roof, Roofline
-from ncukit.render import numbers
 from ncukit.render.cells import Cell, Cells, plain
 from ncukit.render.figures import Figure, Mark, roofline
 from ncukit.render.line import line
@@ -50,11 +50,11 @@ def mark(point: Point, hot: bool) -> Mark:
     level = LEVELS.get(point.level, (point.level, "●"))[0]
     unit = rate_unit(point.precision)
     about = "≈ " if point.quality == "estimate" else ""
-    share = "" if point.share is None else f"{about}{numbers.short(point.share, '%')}"
-    intensity = f"{about}{numbers.significant(point.intensity or 0)} {_short_unit(point.precision)}/B"
-    hover = f"{precision}, {level}: {intensity}, {numbers.short(point.achieved, unit)}"
+    share = "" if point.share is None else f"{about}{quantity.short(point.share, '%')}"
+    intensity = f"{about}{quantity.significant(point.intensity or 0)} {_short_unit(point.precision)}/B"
+    hover = f"{precision}, {level}: {intensity}, {quantity.short(point.achieved, unit)}"
     if point.attainable:
-        hover += f"<br>{share} of the attainable {numbers.short(point.attainable, unit)}"
+        hover += f"<br>{share} of the attainable {quantity.short(point.attainable, unit)}"
     return Mark(
         key=_key(point),
         group=point.precision,
@@ -245,7 +245,7 @@ def _sentence(points: tuple[Point, ...]) -> str:
 
 def _caption(cells: Cells, points: tuple[Point, ...], measured: bool = False) -> str:
     clocks = [
-        f"{name} {numbers.short(clock, 'hz')}"
+        f"{name} {quantity.short(clock, 'hz')}"
         for name, id in (("SM", "sm_clock"), ("DRAM", "dram_clock"))
         if (clock := cells.number(id)) is not None
     ]

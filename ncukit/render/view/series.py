@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ncukit import quantity
 from ncukit.diagnose.series import series
 from ncukit.model.series import Series
-from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import line
 from ncukit.render.words import plural
@@ -30,7 +30,7 @@ def section(cells: Cells) -> dict[str, Any] | None:
         "width": WIDTH,
         "height": HEIGHT,
         "sentence": line(
-            f"{plural(len(found), 'counter')} sampled over {numbers.short(span, 's')}. Each was taken in a "
+            f"{plural(len(found), 'counter')} sampled over {quantity.short(span, 's')}. Each was taken in a "
             "pass of its own: shapes can be compared, numbers with those of the launch cannot."
         ),
         "foot": line(
@@ -45,7 +45,7 @@ def _length(cells: Cells, span: float) -> str:
     duration = cells.number("kernel_duration")
     if not duration:
         return ""
-    words = f"The launch itself took {numbers.short(duration, 's')}"
+    words = f"The launch itself took {quantity.short(duration, 's')}"
     return f"{words}: the sampled window holds more than it." if span > 1.5 * duration else f"{words}."
 
 
@@ -77,14 +77,14 @@ def _chart(one: Series, span: float) -> dict[str, Any]:
         "id": one.id,
         "label": one.label,
         "raw": one.raw,
-        "top": f"{numbers.short(top, one.unit)}{unit}",
-        "end": numbers.short(span, "s"),
+        "top": f"{quantity.short(top, one.unit)}{unit}",
+        "end": quantity.short(span, "s"),
         "path": _path(middle),
         "band": f"{_path(band)}z" if size > 1 else "",
-        "peak": f"{numbers.short(peak, one.unit)}{unit}",
-        "mean": f"{numbers.short(mean, one.unit)}{unit}",
+        "peak": f"{quantity.short(peak, one.unit)}{unit}",
+        "mean": f"{quantity.short(mean, one.unit)}{unit}",
         "samples": f"{len(one.values):,}",
-        "every": numbers.short(_every(one), "s"),
+        "every": quantity.short(_every(one), "s"),
     }
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ncukit import quantity
 from ncukit.model import Point, Roof
-from ncukit.render import numbers
 from ncukit.render.cloud import DENSE, TOP, cloud
 from ncukit.render.line import line
 from ncukit.render.plot import Figure
@@ -115,5 +115,5 @@ def _sentence(shown: Sequence[tuple[Launch, Point]], work: str) -> str:
     if not known:
         return f"{words}No launch has a roof to be judged by."
     return (
-        f"{words}One point a launch: {numbers.span(min(known), max(known), '%')} of what their roofs allow."
+        f"{words}One point a launch: {quantity.span(min(known), max(known), '%')} of what their roofs allow."
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.catalog.counted import NOT_ISSUED, STATES, by_pc
 from ncukit.diagnose.source.hot import reason, share, unit, waits_for, weight
 from ncukit.diagnose.waits import ENOUGH_SAMPLES
 from ncukit.model import Kernel
 from ncukit.model.source import Cost, HotLine, SourceFile, SourceLine, SourceView
-from ncukit.render import numbers
 from ncukit.render.by_instruction import packed
 from ncukit.render.line import line
 from ncukit.render.view.stalls import NAMES
@@ -84,7 +84,7 @@ def hot_table(lines: Sequence[HotLine], count: int = IN_FOLD) -> list[dict[str, 
     return [
         {
             "place": found.place,
-            "share": numbers.short(found.share, "%"),
+            "share": quantity.short(found.share, "%"),
             "reason": _reason(found.state, found.state_share),
             "text": found.text,
             "note": found.note,
@@ -110,7 +110,7 @@ def hot_caption(lines: Sequence[HotLine]) -> str:
 def _sentence(view: SourceView) -> str:
     if unit(view) == "inst":
         return "By executed instructions: which of them cost time is not known without samples."
-    total = numbers.short(view.amount(view.total))
+    total = quantity.short(view.amount(view.total))
     if view.basis == "waiting":
         what = "samples of warps taken in cycles in which the scheduler issued nothing: those cost time."
     else:
@@ -224,16 +224,16 @@ def _cost(view: SourceView, shown: Sequence[str], cost: Cost, scale: int) -> dic
 def _number(cost: Cost, id: str) -> str:
     n = getattr(cost, id)
     if id == "threads":
-        return numbers.short(n / cost.instructions) if n and cost.instructions else ""
-    return numbers.short(n) if n else ""
+        return quantity.short(n / cost.instructions) if n and cost.instructions else ""
+    return quantity.short(n) if n else ""
 
 
 def _percent(view: SourceView, cost: Cost) -> str:
-    return numbers.short(share(view, cost), "%") if weight(view, cost) else ""
+    return quantity.short(share(view, cost), "%") if weight(view, cost) else ""
 
 
 def _reason(state: str, part: float) -> str:
-    return f"{state} {part:.0f}{numbers.NARROW}%" if state else ""
+    return f"{state} {part:.0f}{quantity.NARROW}%" if state else ""
 
 
 def _meanings(kernel: Kernel, view: SourceView, shown: Sequence[str]) -> list[dict[str, Any]]:
@@ -247,7 +247,7 @@ def _meanings(kernel: Kernel, view: SourceView, shown: Sequence[str]) -> list[di
                 "name": "Samples",
                 "text": "Stall samples by category; the first reason is the raw state with the most of them.",
                 "raw": f"{STATES}*{ending}" if states else "",
-                "total": numbers.full(view.amount(view.total), "sample"),
+                "total": quantity.full(view.amount(view.total), "sample"),
             }
         )
     names = by_pc()
@@ -259,7 +259,7 @@ def _meanings(kernel: Kernel, view: SourceView, shown: Sequence[str]) -> list[di
                 "name": heading,
                 "text": meaning,
                 "raw": " − ".join(used),
-                "total": numbers.full(getattr(view.total, id), of),
+                "total": quantity.full(getattr(view.total, id), of),
             }
         )
     return found

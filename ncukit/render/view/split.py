@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ncukit import quantity
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.split import split
 from ncukit.diagnose.waits import DISAGREE, ISSUE_GUARD
 from ncukit.model.split import Part, Split
-from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line
 from ncukit.render.view.stalls import NAMES, fitting
@@ -46,7 +46,7 @@ def _sentence(found: Split) -> Line:
     words = ""
     if found.issued is not None and found.issued.number is not None:
         words = (
-            f"Schedulers issue in {numbers.short(found.issued.number, '%')} of the cycles in which SMs work"
+            f"Schedulers issue in {quantity.short(found.issued.number, '%')} of the cycles in which SMs work"
         )
         if found.parts:
             first = found.parts[0]
@@ -99,26 +99,26 @@ def _bar(name: str, parts: list[tuple[str, str, float]]) -> dict[str, Any]:
             {
                 "category": category,
                 "width": round(min(100.0, share), 2),
-                "label": fitting(f"{label} {share:.0f}{numbers.NARROW}%", share),
+                "label": fitting(f"{label} {share:.0f}{quantity.NARROW}%", share),
                 "wide": share >= 40,
             }
             for category, label, share in parts
             if share > 0
         ],
-        "text": "; ".join(f"{label} {numbers.short(share, '%')}" for _, label, share in parts),
+        "text": "; ".join(f"{label} {quantity.short(share, '%')}" for _, label, share in parts),
     }
 
 
 def _row(part: Part, found: Split) -> dict[str, Any]:
     resources = [
-        f"{unit.label} {numbers.short(unit.percent, '%')}{' (full)' if unit.full else ''}"
+        f"{unit.label} {quantity.short(unit.percent, '%')}{' (full)' if unit.full else ''}"
         for unit in part.ceilings
     ]
     return {
         "category": part.category,
         "name": NAMES[part.category],
-        "share": numbers.short(part.share, "%"),
-        "slots": "" if part.slots is None else numbers.short(part.slots, "%"),
-        "states": ", ".join(f"{state} {numbers.short(share, '%')}" for state, share in part.states[:3]),
+        "share": quantity.short(part.share, "%"),
+        "slots": "" if part.slots is None else quantity.short(part.slots, "%"),
+        "states": ", ".join(f"{state} {quantity.short(share, '%')}" for state, share in part.states[:3]),
         "resources": line("; ".join(resources) or "no unit of its own"),
     }

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ncukit import quantity
 from ncukit.catalog import load
 from ncukit.diagnose.waits import ENOUGH_SAMPLES
-from ncukit.render import numbers
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, code, line
 from ncukit.render.view.families import ISSUE_GUARD
@@ -57,7 +57,7 @@ def stalls(cells: Cells, cited: frozenset[str]) -> dict[str, Any]:
     if counted:
         panels.append(_panel(cells, "counters", counted, cited, _counter_caption(cells, counted)))
     if sampled:
-        total = numbers.short(sum(c.amount for c in sampled))
+        total = quantity.short(sum(c.amount for c in sampled))
         panels.append(
             _panel(
                 cells,
@@ -143,7 +143,7 @@ def _panel(
 
 
 def _slice(category: _Category, share: float) -> dict[str, Any]:
-    label = fitting(f"{NAMES[category.id]} {share:.0f}{numbers.NARROW}%", share)
+    label = fitting(f"{NAMES[category.id]} {share:.0f}{quantity.NARROW}%", share)
     return {"category": category.id, "width": round(share, 2), "label": label, "wide": share >= 40}
 
 
@@ -160,8 +160,8 @@ def _rows(
     head = {
         "category": category.id,
         "name": NAMES[category.id],
-        "amount": numbers.short(category.amount),
-        "share": numbers.short(100 * category.amount / total, "%"),
+        "amount": quantity.short(category.amount),
+        "share": quantity.short(100 * category.amount / total, "%"),
         "bar": round(100 * category.amount / largest, 1),
         "hot": hot,
         "why": f"{plain['plain']}. {plain['points_to']}.",
@@ -170,8 +170,8 @@ def _rows(
         {
             "state": code(raw),
             "cell": cells[id] if id else None,
-            "amount": numbers.short(amount),
-            "share": numbers.short(100 * amount / total, "%"),
+            "amount": quantity.short(amount),
+            "share": quantity.short(100 * amount / total, "%"),
             "bar": round(100 * amount / largest, 1),
         }
         for id, raw, amount in category.states
@@ -185,7 +185,7 @@ def _rows(
 
 
 def _counter_caption(cells: Cells, categories: list[_Category]) -> Line:
-    total = numbers.short(sum(c.amount for c in categories))
+    total = quantity.short(sum(c.amount for c in categories))
     if cells.number("warp_cycles_per_issued_instruction") is None:
         return line(f"Warp cycles between two issued instructions, {total} as the sum of the reasons.")
     counter = cells["warp_cycles_per_issued_instruction"]
@@ -200,7 +200,7 @@ def _sentence(counted: list[_Category], sampled: list[_Category], issued: float 
     if not counted and not sampled:
         return "Not collected."
     if issued is not None and issued >= ISSUE_GUARD:
-        busy = f"Schedulers issue {numbers.short(issued)} instructions a cycle, of 1 possible"
+        busy = f"Schedulers issue {quantity.short(issued)} instructions a cycle, of 1 possible"
         return f"{busy}: they are busy, so waiting warps cost little."
     words = ""
     total = sum(c.amount for c in sampled)
@@ -211,7 +211,7 @@ def _sentence(counted: list[_Category], sampled: list[_Category], issued: float 
         off = 100 * _distance(_shares(counted), _shares(sampled))
         same = _top(counted) == _top(sampled)
         words = (
-            f"Counters and sampling are two measurements; they differ by {numbers.short(off, '%')} and "
+            f"Counters and sampling are two measurements; they differ by {quantity.short(off, '%')} and "
             + (
                 "agree on the first reason."
                 if same

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ncukit import quantity
 from ncukit.diagnose.leaders import leaders
 from ncukit.diagnose.shares import Share, measure
 from ncukit.model import Diagnosis, Evidence, Experiment
-from ncukit.render import commands, numbers
+from ncukit.render import commands
 from ncukit.render.cells import Cell, Cells, plain
 from ncukit.render.line import Line, bold, line, link
 from ncukit.render.view.families import half_read
@@ -60,8 +61,8 @@ def evidence_cell(cells: Cells, evidence: Evidence) -> Cell:
     if value.known and (evidence.value is None or evidence.value == value.value):
         return cells.of(value)
     if evidence.value is None:
-        return cells.of(value) if evidence.metric in cells.kernel.metrics else plain(numbers.MISSING)
-    short = numbers.short(evidence.value, evidence.unit)
+        return cells.of(value) if evidence.metric in cells.kernel.metrics else plain(quantity.MISSING)
+    short = quantity.short(evidence.value, evidence.unit)
     raw = cells.kernel.raw.metrics.get(evidence.metric)
     if isinstance(evidence.value, str) or not (value.known or raw is not None):
         return plain(short)

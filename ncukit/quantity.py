@@ -235,3 +235,87 @@ def _signed(text: str, value: Number) -> str:
 
 def _join(number: str, unit: str) -> str:
     return f"{number}{NARROW}{unit}" if unit else number
+
+
+_SCALED_IN_SENTENCE = {"byte", "byte/s", "hz", "s", "FLOP", "FLOP/s"}
+_IN_SENTENCE = {n: _PREFIXES[n] for n in range(-9, 18, 3)}
+
+
+def brief(value: float | int | str | None, unit: str = "") -> str:
+    """Return ``value`` [``unit``] for a sentence.
+
+    >>> brief(91.53, "%"), brief(8.19e11, "byte/s"), brief(6.134e-3, "s"), brief(32.0)
+    ('91.5\\u202f%', '819\\u202fGB/s', '6.13\\u202fms', '32')
+    """
+    if value is None or isinstance(value, str):
+        return value or "unknown"
+    if not math.isfinite(value):
+        return "unknown"
+    if unit == "%":
+        return f"{_said_percent(value)}{NARROW}%"
+    if unit in _SCALED_IN_SENTENCE:
+        exponent = 0 if value == 0 else max(-9, min(15, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
+        return f"{plain(value / 10**exponent)}{NARROW}{_IN_SENTENCE[exponent]}{SYMBOLS[unit]}"
+    return plain(value)
+
+
+def _said_percent(value: float) -> str:
+    """Return ``value`` [%] with one digit; what is not 0 never reads 0.
+
+    >>> _said_percent(0.0), _said_percent(0.01), _said_percent(99.96)
+    ('0', '< 0.1', '100.0')
+    """
+    if value and abs(value) < 0.05:
+        return "< 0.1" if value > 0 else "> −0.1"
+    return f"{value:.1f}".replace("-", "−") if value else "0"
+
+
+def plain(value: float) -> str:
+    """Return ``value`` with three significant digits, whole from 100 up, large counts with k, M, G.
+
+    >>> plain(0.2883), plain(13_326), plain(65e6), plain(1.0), plain(1e300)
+    ('0.288', '13,326', '65M', '1', '1e+300')
+    """
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e14:
+        return f"{value:.3g}".replace("-", "−")
+    if size >= 100_000:
+        for power, letter in ((9, "G"), (6, "M"), (3, "k")):
+            if size >= 10**power:
+                return plain(value / 10**power) + letter
+    text = f"{value:,.0f}" if size >= 100 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
+
+
+def time(nanoseconds: float) -> str:
+    """Return a duration [ns] with three significant digits.
+
+    >>> time(25_021_861), time(999_960), time(0)
+    ('25.0 ms', '1.00 ms', '0 ns')
+    """
+    for scale, unit in _UNITS:
+        value = nanoseconds / scale
+        if abs(value) >= 0.9995:
+            digits = max(0, 2 - len(str(int(abs(value) + 0.0005))) + 1)
+            return f"{value:.{digits}f} {unit}" if scale > 1 else f"{value:.0f} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+MUCH = 1.1
+"""A gain from here on is a factor, below it a percentage."""
+
+
+def factor(ratio: float) -> str:
+    """Return a factor with three significant digits, or as many as show that it is not 1.
+
+    >>> factor(1.2), factor(73.284), factor(734.2), factor(1.0013)
+    ('1.20', '73.3', '734', '1.001')
+    """
+    if 1 < ratio < MUCH:
+        return f"{ratio:.3f}"
+    return f"{ratio:,.0f}" if ratio >= 99.95 else f"{ratio:.1f}" if ratio >= 9.995 else f"{ratio:.2f}"

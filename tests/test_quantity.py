@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncukit.render import numbers
-from ncukit.render.numbers import MINUS, NARROW, full, scale, short, significant, span, tick, together
+from ncukit import quantity
+from ncukit.quantity import MINUS, NARROW, full, scale, short, significant, span, tick, together
 
 SCALED = ("byte", "byte/s", "hz", "s", "FLOP", "FLOP/s", "OP", "OP/s", "inst/s")
 COUNTS = ("inst", "sector", "wavefront", "block", "")
@@ -168,4 +168,4 @@ def test_ticks_are_named_by_decade(value: float, text: str) -> None:
 
 
 def test_the_space_before_the_unit_is_narrow_and_does_not_break() -> None:
-    assert numbers.NARROW == "\u202f"
+    assert quantity.NARROW == "\u202f"
