@@ -150,7 +150,14 @@ VERDICT = Verdict(
     "high",
     "Bank conflicts on shared-memory loads saturate the L1 data pipe",
     (
-        Evidence("l1_throughput_pct", 90.5, "%", "of peak: the L1/TEX data pipe"),
+        Evidence(
+            "l1_throughput_pct",
+            90.5,
+            "%",
+            "of peak: the L1/TEX data pipe",
+            "limit",
+            "the L1/TEX data pipe",
+        ),
         Evidence("shared_bank_conflict_pct", 92.0, "%", "of the wavefronts are `conflicts`"),
     ),
     (Evidence("dram_throughput_pct", 61.9, "%", "of DRAM peak: not the limit now"),),
@@ -266,7 +273,17 @@ def fp64(index: int = 0) -> Diagnosis:
         "fp64",
         "high",
         "The FP64 pipe is full",
-        (Evidence("pipe_fp64_pct", 86.4, "%", "of peak: FP64 pipe, while an SM has work"),),
+        (
+            Evidence(
+                "pipe_fp64_pct",
+                86.4,
+                "%",
+                "of peak: FP64 pipe, while an SM has work",
+                "limit",
+                "FP64 pipe",
+                "active",
+            ),
+        ),
     )
     return Diagnosis(made, FLOPS, verdict)
 

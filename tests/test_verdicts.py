@@ -194,7 +194,7 @@ def test_claim_and_evidence_carry_the_same_number(judged: Judged):
     for path, launches in judged.items():
         for diagnosis in launches:
             found = diagnosis.verdict
-            if found.evidence and found.evidence[0].text.startswith("of peak: ") and found.cls != "balanced":
+            if found.evidence and found.evidence[0].role == "limit":
                 limit = brief(found.evidence[0].value, "%")
                 assert limit in found.claim, (path.name, diagnosis.kernel.index)
                 compared += 1

@@ -14,10 +14,12 @@ from ncukit.catalog import load
 from ncukit.diagnose import diagnose
 from ncukit.errors import UsageError
 from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, RuleResult, Value
+from ncukit.model.advice import Advice, Bound
 from ncukit.quantity import MISSING
 from ncukit.render import commands, words
 from ncukit.render.cells import Cells, Tips, state, text
 from ncukit.render.view import page_view
+from ncukit.render.view.advice import advice_view
 from ncukit.render.view.families import families
 from ncukit.render.view.opinion import ABOUT, against, opinion, readable
 from ncukit.render.view.rows import FAMILIES, GLANCE, GLANCE_PIPES
@@ -170,7 +172,9 @@ def test_the_pipe_that_limits_joins_the_first_screen() -> None:
 
 def test_the_first_screen_shows_the_number_that_the_verdict_quotes() -> None:
     found = diagnoses.fp64()
-    quoted = Evidence("roofline_fp32_pct", 86.7, "%", "of peak: tensor operations over the dense peak")
+    quoted = Evidence(
+        "roofline_fp32_pct", 86.7, "%", "any words", "limit", "tensor operations over the dense peak"
+    )
     made = diagnoses.launch(pipe_tensor_pct=43.3, roofline_fp32_pct=86.7)
     verdict = replace(found.verdict, limiter="tensor", evidence=(quoted,))
     bars = view(replace(found, kernel=made, verdict=verdict))["kernel"]["verdict"]["glance"]
@@ -273,7 +277,7 @@ def test_bars_of_the_working_time_are_told_from_those_of_the_whole(active: float
 def test_the_bar_of_a_pipe_counts_what_its_evidence_counts() -> None:
     """The verdict judges a pipe of few SMs by the time in which they work."""
     values = {"sm_active_pct": 62.7, "dram_throughput_pct": 1.4, "pipe_alu_pct": 55.7}
-    said = Evidence("pipe_alu_pct", 55.7, "%", "of peak: ALU pipe, while an SM has work")
+    said = Evidence("pipe_alu_pct", 55.7, "%", "any words", "limit", "ALU pipe", "active")
     cells = Cells(kernel(**values), Tips())
     bars = glance(cells, "int", [said])
     assert spoken(basis(cells, bars)).startswith("ALU pipe: of the time in which an SM works, 62.7 %;")
@@ -704,3 +708,24 @@ def test_without_a_limit_the_header_names_the_two_busiest_units():
         "No unit is at its limit. The busiest unit is L1/TEX, at 20.0 % of peak. The next unit is load/store "
         "issue, at 9.5 %."
     )
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_the_bound_of_an_advice_is_told_once_whatever_its_sentence_says(said: bool) -> None:
+    advice = Advice(
+        "profile-top",
+        False,
+        "kernel",
+        "Measure it",
+        "Any words, faster or not.",
+        bound=Bound(1.5, 33.3, "this kernel"),
+        bound_said=said,
+    )
+    assert bool(advice_view(advice)["bound"]) is not said
+
+
+def test_the_limit_on_the_first_screen_does_not_depend_on_the_words_of_its_evidence() -> None:
+    found = diagnoses.fp64()
+    evidence = tuple(replace(e, text=f"«{e.text[::-1]}»") for e in found.verdict.evidence)
+    marked = replace(found, verdict=replace(found.verdict, evidence=evidence))
+    assert view(marked)["kernel"]["verdict"]["glance"] == view(found)["kernel"]["verdict"]["glance"]

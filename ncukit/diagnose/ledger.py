@@ -10,7 +10,7 @@ from typing import Any
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.worded import Worded
-from ncukit.diagnose.wording import Unknown, Wording
+from ncukit.diagnose.wording import Unknown, Wording, basis
 from ncukit.media import word
 from ncukit.model import Evidence, Experiment, Finding
 from ncukit.model.finding import Confidence
@@ -142,9 +142,13 @@ def _row(row: Mapping[str, Any], wording: Wording, text: str | None) -> Evidence
         if other is None or other.condition < row["when"][1]:
             return None
     try:
-        return Evidence(quote.metric, quote.value, quote.unit, wording.fill(text))
+        words = wording.fill(text)
     except Unknown:
         return None
+    if row["metric"] == "@limit" and quote.share is not None:
+        counted = basis(wording.facts, quote.share)
+        return Evidence(quote.metric, quote.value, quote.unit, words, "limit", quote.share.name, counted)
+    return Evidence(quote.metric, quote.value, quote.unit, words)
 
 
 def _open(row: Mapping[str, Any], wording: Wording) -> bool:

@@ -13,6 +13,7 @@ from ncukit.diagnose.steps.between import SYNC_STATES
 from ncukit.diagnose.steps.latency import DEPENDENCIES
 from ncukit.diagnose.waits import states
 from ncukit.diagnose.words import listed
+from ncukit.model.finding import Basis
 from ncukit.quantity import brief, plain
 from ncukit.record import dataclass
 
@@ -49,6 +50,8 @@ class Quote:
     value: float
     unit: str
     condition: float
+    share: Share | None = None
+    """The unit whose share of peak the value is."""
 
 
 class Unknown(Exception):
@@ -82,7 +85,7 @@ class Wording:
     def _of(self, share: Share | None, condition: float | None = None) -> Quote | None:
         if share is None:
             return None
-        return Quote(share.metric, share.value, "%", share.percent if condition is None else condition)
+        return Quote(share.metric, share.value, "%", share.percent if condition is None else condition, share)
 
     def lead(self) -> float | None:
         """Return how far the runner-up is behind [points]."""
@@ -177,11 +180,19 @@ def _name(share: Share | None) -> str | None:
     return None if share is None else share.name
 
 
+def basis(facts: Facts, share: Share) -> Basis | None:
+    """Return which time the quoted number of a unit is a share of; None where both are the same."""
+    if share.unit.scope != "sm" or not facts.below("sm_active_pct", FULL_TIME):
+        return None
+    return "active" if share.value == share.percent else "elapsed"
+
+
 def _basis(w: Wording) -> str:
-    """Return which time the quoted number of a unit inside the SM is a share of, and that of the other."""
-    if w.share is None or w.share.unit.scope != "sm" or not w.facts.below("sm_active_pct", FULL_TIME):
+    """Return the basis of the limit in words, with its number on the other basis where that differs."""
+    counted = None if w.share is None else basis(w.facts, w.share)
+    if w.share is None or counted is None:
         return ""
-    if w.share.value == w.share.percent:
+    if counted == "active":
         return ", while an SM has work"
     if w.share.unit.id == "tensor" or _percent(w.share) == brief(w.share.value, "%"):
         return ""

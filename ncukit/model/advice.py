@@ -47,3 +47,5 @@ class Advice:
     until: str = ""
     """When to stop there."""
     missing: tuple[str, ...] = field(default=())
+    bound_said: bool = False
+    """Whether ``because`` tells already how much faster the region would be."""

@@ -11,16 +11,25 @@ from ncukit.record import dataclass
 
 Confidence = Literal["high", "medium", "low"]
 Severity = Literal["high", "medium", "low", "info"]
+Basis = Literal["active", "elapsed"]
+"""Which time a share of peak is a share of: that in which an SM has work, or the whole of the launch."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One line of the ledger: the metric, its value and the words beside it."""
+    """One line of the ledger: the metric, its value and the words beside it.
+
+    ``role`` is "limit" where the value is the share of peak [%] of what limits the launch; ``name`` is then
+    that unit, and ``basis`` the time that the share counts, where the two differ.
+    """
 
     metric: str
     value: float | int | str | None
     unit: str
     text: str
+    role: Literal["", "limit"] = ""
+    name: str = ""
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 def advice_data(advice: Advice) -> dict[str, Any]:
     """Return ``advice`` as JSON data: percent 0 to 100, a factor of null is without bound."""
-    return {"schema": ADVICE_SCHEMA, **asdict(advice)}
+    data = asdict(advice)
+    data.pop("bound_said")
+    data["evidence"] = [
+        {key: e[key] for key in ("metric", "value", "unit", "text")} for e in data["evidence"]
+    ]
+    return {"schema": ADVICE_SCHEMA, **data}
 
 
 def of_launches(

@@ -58,6 +58,7 @@ def _host(known: Known) -> Iterator[Advice]:
         (Evidence("gpu_busy", busy, "%", "of the region some kernel runs"),),
         bounds.of_region(known),
         "Go down to a kernel when kernels take most of the time.",
+        bound_said=known.match is not None and bool(_kernel_words(known)),
     )  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def _small(known: Known) -> Iterator[Advice]:
         "small-share", True, "kernel" if worth else None, "Stop with this kernel", because,
         (commands.profile(known),) if worth else (),
         (Evidence("region_share", share, "%", "of the region this kernel runs"),),
-        saving,
+        saving, bound_said=True,
     )  # fmt: skip
 
 
@@ -141,7 +142,7 @@ def _no_counters(known: Known) -> Iterator[Advice]:
             "many-small", False, "operations", "Look at the operations: no kernel matters alone",
             f"{top.short} takes most, and that is {top.share:.1f} % of the region: without it the region "
             f"would be {faster(top.bound)}. Fusing many kernels can do more than tuning one.",
-            (commands.ops(known),), evidence, Bound(top.bound, top.share, top.short),
+            (commands.ops(known),), evidence, Bound(top.bound, top.share, top.short), bound_said=True,
         )  # fmt: skip
         return
     yield Advice(
@@ -149,7 +150,7 @@ def _no_counters(known: Known) -> Iterator[Advice]:
         f"Kernels run {known.busy:.1f} % of the region, and {top.short} {top.share:.1f} %: without it the "
         f"region would be {faster(top.bound)}.",
         (commands.profile(known),), evidence, Bound(top.bound, top.share, top.short),
-        f"Stop when it is at its ceiling, or takes under {SMALL:.0f} %.",
+        f"Stop when it is at its ceiling, or takes under {SMALL:.0f} %.", bound_said=True,
     )  # fmt: skip
 
 
@@ -199,14 +200,14 @@ def _source(known: Known) -> Iterator[Advice]:
             "source-line", False, "source", f"Look at {where}" if where else "Look at the instructions",
             f"{words} {_sentence(place.title)}".strip(),
             (commands.page(known),),
-            bound=bound, until=_until(diagnosis),
+            bound=bound, until=_until(diagnosis), bound_said=bool(words),
         )  # fmt: skip
         return
     lined = _lined(diagnosis)
     yield Advice(
         "kernel-experiment", False, "kernel", _title(diagnosis), f"{words} {_experiment(diagnosis)}".strip(),
         (commands.trial(known) if lined else commands.collect(known),), bound=bound,
-        until=_until(diagnosis), missing=() if lined else (NO_LINES,),
+        until=_until(diagnosis), missing=() if lined else (NO_LINES,), bound_said=bool(words),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def advice_view(advice: Advice) -> dict[str, Any]:
     """
     bound = advice.bound
     limit = ""
-    if bound is not None and not advice.because.count("faster") and not advice.because.count("times as fast"):
+    if bound is not None and not advice.bound_said:
         limit = f"Without {bound.of} the region would be {faster(bound.factor)} (Amdahl)."
     return {
         "word": "Stop here" if advice.stop else "Next",

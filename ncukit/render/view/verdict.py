@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -113,7 +112,7 @@ def region(timeline: str) -> Line:
 def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ()) -> list[dict[str, Any]]:
     """Return the units by share of peak [%], busiest first; the limiter is hot.
 
-    The verdict's own number stands for the limiter where it quotes one "of peak": it knows which pipe, port
+    The verdict's own number stands for the limiter where it quotes one: it knows which pipe, port
     or stage of the unit is full, and which counter tells.  DRAM, L2 and issue slots are shown by the counter
     that judges them: where L2 has two halves, its own throughput counts what crosses between them.
     """
@@ -130,12 +129,12 @@ def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ())
             hot = units.pop(id, {"hot": limiter == unit})["hot"]
             working = share.unit.scope == "sm"
             units[share.metric] = _bar(cell, share.percent, _capital(share.name), hot, working=working)
-    quoted = next((e for e in evidence if e.unit == "%" and e.text.startswith(OF_PEAK)), None)
+    quoted = next((e for e in evidence if e.role == "limit"), None)
     if limiter and quoted and isinstance(quoted.value, int | float):
         for bar in units.values():
             bar["hot"] = False
-        label = units[quoted.metric]["label"] if quoted.metric in units else _unit(quoted.text)
-        cell, working = evidence_cell(cells, quoted), ", while" in quoted.text
+        label = units[quoted.metric]["label"] if quoted.metric in units else _capital(quoted.name)
+        cell, working = evidence_cell(cells, quoted), quoted.basis == "active"
         units[quoted.metric] = _bar(cell, quoted.value, label, True, working=working)
     elif limiter in GLANCE_PIPES:
         id, label = GLANCE_PIPES[limiter]
@@ -156,7 +155,6 @@ def basis(cells: Cells, bars: Sequence[Mapping[str, Any]]) -> Line:
     return line(words, cells["sm_active_pct"], "; the others: of the whole time.")
 
 
-OF_PEAK = "of peak: "
 JUDGED = {"dram": "dram_throughput_pct", "l2": "l2_throughput_pct", "issue": "issue_slot_utilization_pct"}
 WHILE_WORKING = ("l1_throughput_pct", JUDGED["issue"])
 """Metrics of the glance that count the time in which an SM has work."""
@@ -170,11 +168,6 @@ def _bar(cell: Cell, value: float, label: str, hot: bool, *, working: bool) -> d
     """Return one bar; ``working`` says that it counts only the time in which an SM has work."""
     width = round(min(100.0, max(0.0, value)), 1)
     return {"label": label, "cell": cell, "bar": width, "hot": hot, "working": working}
-
-
-def _unit(text: str) -> str:
-    """Return the unit that a line of evidence names: "of peak: FP64 pipe, while ..." is the pipe."""
-    return _capital(re.split(", while|, of the whole", text.removeprefix(OF_PEAK))[0])
 
 
 def _capital(name: str) -> str:
