@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,3 +120,34 @@ def test_only_main_imports_the_command_line() -> None:
         if used == "ncukit.cli" or used.startswith("ncukit.cli.")
     }
     assert {user for user in users if not user.startswith("cli/")} == {"__main__.py"}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Also not inside functions: a circle that is put off is one."""
+    dotted = {name: _dotted(name) for name in NAMES}
+    graph = {module: _used(PACKAGE / name, set(dotted.values())) for name, module in dotted.items()}
+    graphlib.TopologicalSorter({module: used - {module} for module, used in graph.items()}).prepare()
+
+
+def _dotted(name: str) -> str:
+    path = name.removesuffix(".py").removesuffix("__init__").strip("/")
+    return f"ncukit/{path}".strip("/").replace("/", ".")
+
+
+def _used(path: Path, modules: set[str]) -> set[str]:
+    """Return the modules that ``path`` imports when it runs, of a package the ones that it takes from it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and id(node) not in typing_only:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else str(node.module) for name in names}
+        elif isinstance(node, ast.Import) and id(node) not in typing_only:
+            found |= {alias.name for alias in node.names}
+    return found & modules

@@ -12,7 +12,8 @@ from urllib.parse import unquote
 
 from ncukit.dataset import workers as local
 from ncukit.dataset.inputs import expand
-from ncukit.dataset.state import ERRORS, METRICS, NOWHERE, Entry, State, locked
+from ncukit.dataset.partitions import NOWHERE
+from ncukit.dataset.state import ERRORS, METRICS, Entry, State, locked
 from ncukit.dataset.tasks import Outcome, Task, crashed, extract
 from ncukit.interruption import put_off
 from ncukit.record import dataclass

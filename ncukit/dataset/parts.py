@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
 
 import pyarrow.parquet
 
+from ncukit.dataset.partitions import part_name, partition_name
 from ncukit.dataset.rows import Rows
-from ncukit.dataset.schema import PARTITION, file_schema
-from ncukit.dataset.state import NOWHERE
+from ncukit.dataset.schema import file_schema
 from ncukit.errors import UsageError
 from ncukit.model import Kernel, Verdict
 
 ROWS = 512
 """Launches of a row group: what a worker holds of a file of any length."""
-_LONGEST = 200
-"""Characters of the longest folder name that is the GPU's own; of a longer one its beginning and a hash."""
 _SORTABLE = ["file", "name", "class", "limiter"]
 """Columns whose smallest and largest value are stored: those that questions filter by."""
 
@@ -102,29 +98,3 @@ class Parts:
             raise UsageError(
                 f"cannot write into {self.folder}: {error.strerror or error}", "give another place with -o"
             ) from error
-
-
-def part_name(path: str) -> str:
-    """Return the name of the part files of the report at ``path``: the same for the same path.
-
-    >>> part_name("/runs/a b.ncu-rep")
-    'a_b-44ca9e4aac7b.parquet'
-    """
-    stem = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "_" for c in Path(path).stem)
-    return (
-        f"{stem[:60].lstrip('._') or 'report'}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.parquet"
-    )
-
-
-def partition_name(gpu: str | None) -> str:
-    """Return the folder of a GPU's launches.
-
-    >>> partition_name("NVIDIA A100-PCIE-40GB"), partition_name(None)
-    ('gpu=NVIDIA%20A100-PCIE-40GB', 'gpu=__HIVE_DEFAULT_PARTITION__')
-    """
-    if not gpu:
-        return f"{PARTITION}={NOWHERE}"
-    name = quote(gpu, safe="")
-    if len(name) > _LONGEST:  # a file system takes 255 bytes
-        name = f"{quote(gpu[:16], safe='')}-{hashlib.sha256(gpu.encode()).hexdigest()[:12]}"
-    return f"{PARTITION}={name}"

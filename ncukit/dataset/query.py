@@ -72,7 +72,8 @@ def launches(folder: Path) -> Any:
     import pyarrow as pa
     import pyarrow.dataset
 
-    from ncukit.dataset.schema import PARTITION, schema
+    from ncukit.dataset.partitions import PARTITION
+    from ncukit.dataset.schema import schema
 
     if State.load(folder) is None:
         raise UsageError(

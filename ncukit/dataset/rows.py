@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from ncukit.catalog import Metric, load
-from ncukit.dataset.schema import CONTEXT, DOUBTS, PARTITION, file_schema
+from ncukit.dataset.partitions import PARTITION
+from ncukit.dataset.schema import CONTEXT, DOUBTS, file_schema
 from ncukit.model import Kernel, Quality, RawKernel, Value, Verdict
 from ncukit.normalise import MARK
 

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from ncukit import __version__
 from ncukit.catalog import load
+from ncukit.dataset.partitions import PARTITION
 
 SCHEMA = "ncukit.dataset/1"
-PARTITION = "gpu"
-"""Key of the partitions, which no file holds: it is read from the names of the folders."""
 
 TEXT, COUNT, FLAG = pa.string(), pa.int64(), pa.bool_()
 CONTEXT = {

@@ -21,8 +21,6 @@ NAME = "_state.json"
 ERRORS = "_errors.parquet"
 METRICS = "_metrics.parquet"
 _LOCK = "_lock"
-NOWHERE = "__HIVE_DEFAULT_PARTITION__"
-"""Value of the partition where the GPU is not known, as Hive writes it."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import zlib
 from pathlib import Path
@@ -42,3 +43,9 @@ def is_json(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return path.name.endswith((".json", ".json.gz"))
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def sha256_of(path: str | Path) -> str:
+    """Return the SHA-256 of the file at ``path``."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

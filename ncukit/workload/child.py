@@ -12,19 +12,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
-import os
-import platform
 import sys
 import traceback
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 SCHEMA = "ncukit.child/1"
-WRONG, UNUSABLE = 87, 88
-"""Exit codes: the result is wrong; the script does not hold what was asked for."""
 
 
 def main(argv: list[str]) -> int:
@@ -34,6 +28,7 @@ def main(argv: list[str]) -> int:
     own_package()
     from ncukit.errors import NcukitError
     from ncukit.workload import steps
+    from ncukit.workload.result import UNUSABLE, write
 
     sys.argv = [str(options.script), *argv[end + 1 :]]
     result: dict[str, Any] = {"schema": SCHEMA, "step": options.step}
@@ -67,27 +62,6 @@ def print_traceback(error: BaseException) -> None:
 def _is_harness(trace: TracebackType, folder: str) -> bool:
     file = trace.tb_frame.f_code.co_filename
     return file.startswith((folder, "<frozen importlib")) or "importlib" in file
-
-
-def write(path: Path, result: dict[str, Any]) -> None:
-    """Write ``result`` beside ``path``, then rename."""
-    result.setdefault("python", platform.python_version())
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(plain(result), ensure_ascii=False), encoding="utf-8")
-    os.replace(beside, path)
-
-
-def plain(value: Any) -> Any:
-    """Return ``value`` as JSON data: dataclasses become objects, what JSON cannot hold its text, NaN null."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [plain(v) for v in value]
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def _options() -> argparse.ArgumentParser:

@@ -23,6 +23,7 @@ def main(argv: list[str]) -> int:
     child = _beside("child")
     child.own_package()
     from ncukit.errors import NcukitError
+    from ncukit.workload.result import write
 
     options = _parser().parse_args(argv)
     try:
@@ -32,7 +33,7 @@ def main(argv: list[str]) -> int:
     except Exception as error:
         child.print_traceback(error)
         answer = {"state": "failed", "reason": f"{type(error).__name__}: {error}"}
-    child.write(options.result, answer)
+    write(options.result, answer)
     return 0
 
 

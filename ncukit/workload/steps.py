@@ -10,12 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ncukit.workload import child, clocks, script, sides
+from ncukit.workload import clocks, script, sides
 from ncukit.workload import operators as recorder
 from ncukit.workload.correct import compare
 from ncukit.workload.declare import Case
 from ncukit.workload.device import Device
 from ncukit.workload.marks import Marks
+from ncukit.workload.result import WRONG, plain, write
 from ncukit.workload.timing import Stopwatch, summarise
 from ncukit.workload.utilisation import Watch
 
@@ -27,14 +28,14 @@ def check(options: argparse.Namespace, result: dict[str, Any]) -> int:
     right = sides.check(options, result)
     device = Device.current()
     result |= {"device": asdict(device.facts) if device else None, "frameworks": _frameworks()}
-    return 0 if right else child.WRONG
+    return 0 if right else WRONG
 
 
 def time(options: argparse.Namespace, result: dict[str, Any]) -> int:
     """Check the result, then time the case without any profiler."""
     case = _case(options, result)
     if not _check(case, options, result):
-        return child.WRONG
+        return WRONG
     watch, warm = _warm(case, options, result, flush=not options.no_flush)
     uuid = watch.device.facts.uuid if watch.device else None
     before = clocks.read(uuid)
@@ -47,7 +48,7 @@ def time(options: argparse.Namespace, result: dict[str, Any]) -> int:
         "l2_flush": watch.flush if watch.device else None,
         "clocks": {"before": before, "after": clocks.read(uuid)},
         "marks": Marks.find(gpu=watch.device is not None).as_dict(),
-        "model": child.plain(case.model) if case.model is not None else None,
+        "model": plain(case.model) if case.model is not None else None,
         "notes": watch.notes,
     }
     if watch.device is not None:
@@ -61,7 +62,7 @@ def region(options: argparse.Namespace, result: dict[str, Any]) -> int:
     watch, _ = _warm(case, options, result, flush=False)
     marks = Marks.find(gpu=watch.device is not None)
     result |= {"marks": marks.as_dict(), "opened": True, "closed": False, "calls": options.calls}
-    child.write(options.result, result)  # a profiler may end this process
+    write(options.result, result)  # a profiler may end this process
     marks.open()
     try:
         for _ in range(options.calls):

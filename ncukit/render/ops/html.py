@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ncukit.model.ops import Ops
 from ncukit.model.ranks import Ranks
+from ncukit.read.traces import sha256_of
 from ncukit.render.html import write_page
 from ncukit.render.ops.ranks_view import page_view as ranks_view
 from ncukit.render.ops.view import TOP, page_view
-from ncukit.render.timeline.html import sha256_of
 
 
 def write_ops(

@@ -14,11 +14,10 @@ from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model import Kernel
 from ncukit.model.timeline import Match, Timeline
 from ncukit.read.nsys import Export
-from ncukit.read.traces import open_any_trace
+from ncukit.read.traces import open_any_trace, sha256_of
 from ncukit.record import dataclass
 from ncukit.render.commands import quoted
 from ncukit.render.line import Line, code, line
-from ncukit.render.timeline.html import sha256_of
 from ncukit.render.timeline.strip import strip
 
 ITEMS = 1200

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from pathlib import Path
 
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.read.traces import sha256_of
 from ncukit.render.html import write_page
 from ncukit.render.timeline.strip import strip
 from ncukit.render.timeline.view import page_view
@@ -41,9 +41,3 @@ def write_timeline(
         command=command,
     )
     return write_page(path, view, force=force)
-
-
-def sha256_of(path: str | Path) -> str:
-    """Return the SHA-256 of the file at ``path``."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

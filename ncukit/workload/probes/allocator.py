@@ -179,7 +179,7 @@ def _boundary(torch: Any) -> Boundary:
 def _save(torch: Any, path: Path) -> None:
     import json
 
-    from ncukit.workload.child import plain
+    from ncukit.workload.result import plain
 
     beside = path.with_name(f".{path.name}.part")
     beside.write_text(json.dumps(plain(torch.cuda.memory_snapshot())), encoding="utf-8")
