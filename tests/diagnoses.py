@@ -53,7 +53,9 @@ _TRANSPOSE: dict[str, Any] = {
     "pipe_lsu_pct": 22.7,
     "pipe_alu_pct": 3.8,
     "pipe_fp64_pct": 0,
-    "pipe_tma_pct": Value("pipe_tma_pct", None, "%", reason="not on this GPU (CC 8.6); absent: below CC 9.0"),
+    "pipe_tma_pct": Value(
+        "pipe_tma_pct", None, "%", reason="not on this GPU (CC 8.6); absent: below CC 9.0", lack="absent"
+    ),
     "dram_bytes": 534_000_000,
     "dram_read_bytes": 268_000_000,
     "dram_write_bytes": 266_000_000,

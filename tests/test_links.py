@@ -70,7 +70,9 @@ def test_requests_alone_show_that_a_link_was_used() -> None:
 
 
 def test_a_link_that_the_gpu_lacks_is_left_out() -> None:
-    absent = Value("tma_load_bytes", None, "byte", reason="not on this GPU (CC 8.6); absent: below CC 9.0")
+    absent = Value(
+        "tma_load_bytes", None, "byte", reason="not on this GPU (CC 8.6); absent: below CC 9.0", lack="absent"
+    )
     assert "tma" not in [one.id for one in memory_links(kernel(tma_load_bytes=absent)).links]
     assert "tma" in [one.id for one in memory_links(kernel()).links]
 

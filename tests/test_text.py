@@ -79,7 +79,7 @@ METRICS: dict[str, Any] = {
     "l1_hit_rate_pct": Value(
         "l1_hit_rate_pct", None, "%", reason="not collected: section MemoryWorkloadAnalysis"
     ),
-    "pipe_tma_pct": Value("pipe_tma_pct", None, "%", reason="not on this GPU (CC 8.6)"),
+    "pipe_tma_pct": Value("pipe_tma_pct", None, "%", reason="not on this GPU (CC 8.6)", lack="absent"),
 }
 VERDICT = Verdict(
     "memory-bound",

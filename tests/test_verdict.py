@@ -567,7 +567,9 @@ def test_what_another_counter_says_is_not_called_missing():
 
 def test_what_this_gpu_does_not_count_is_not_called_missing():
     """No --section brings DRAM counters of a GPU that has no DRAM of its own."""
-    absent = Value("dram_throughput_pct", None, "%", reason="not on this GPU (CC 7.2); absent: integrated")
+    absent = Value(
+        "dram_throughput_pct", None, "%", reason="not on this GPU (CC 7.2); absent: integrated", lack="absent"
+    )
     found = diagnose(launch(dram_throughput_pct=absent, grid_size=4096, blocks_per_sm=30.0)).verdict
     assert found.cls == "undetermined"
     assert found.missing

@@ -17,7 +17,7 @@ from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, RuleResult, Va
 from ncukit.model.advice import Advice, Bound
 from ncukit.quantity import MISSING
 from ncukit.render import commands, words
-from ncukit.render.cells import Cells, Tips, state, text
+from ncukit.render.cells import Cells, Tips, mark, state, text
 from ncukit.render.view import page_view
 from ncukit.render.view.advice import advice_view
 from ncukit.render.view.families import families
@@ -98,8 +98,12 @@ def test_a_page_needs_a_launch() -> None:
         (Value("l2_cache_size", 5 * 2**20, "byte", "exact"), "5 MiB", "exact"),
         (Value("ecc_enabled", 0, "bool", "exact"), "off", "exact"),
         (Value("x", None, "%", reason="not collected: section SpeedOfLight"), "not collected", "missing"),
-        (Value("x", None, "%", reason="not on this GPU (CC 8.6)"), "–", "absent"),
-        (Value("x", None, "%", reason="undefined: {l1tex__t_requests.sum} is 0"), "no requests", "missing"),
+        (Value("x", None, "%", reason="not on this GPU (CC 8.6)", lack="absent"), "–", "absent"),
+        (
+            Value("x", None, "%", reason="undefined: {l1tex__t_requests.sum} is 0", lack="undefined"),
+            "no requests",
+            "missing",
+        ),
         (Value("x", None, "%", reason="failed pass: the duration is not a number"), "failed pass", "missing"),
         (
             Value("x", 152.0, "%", "exact", reason="unreliable: above 100 %", reliable=False),
@@ -708,6 +712,21 @@ def test_without_a_limit_the_header_names_the_two_busiest_units():
         "No unit is at its limit. The busiest unit is L1/TEX, at 20.0 % of peak. The next unit is load/store "
         "issue, at 9.5 %."
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (Value("x", None, "%", reason="«any words»", lack="absent"), ("absent", "–")),
+        (Value("x", None, "%", reason="«any words»", lack="undefined"), ("missing", "undefined")),
+        (Value("x", 3.0, "%", reason="«any words»", reliable=False, noisy=True), ("flagged", "noisy")),
+        (Value("x", 3.0, "%", reason="«any words»", reliable=False), ("flagged", "unreliable")),
+    ],
+)
+def test_the_state_of_a_number_does_not_depend_on_the_words_of_its_reason(
+    value: Value, shown: tuple[str, str]
+) -> None:
+    assert (state(value), mark(value) if value.known else text(value)) == shown
 
 
 @pytest.mark.parametrize("said", [True, False])

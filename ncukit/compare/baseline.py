@@ -19,6 +19,7 @@ from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Value, Verdic
 from ncukit.model.comparison import Sample, Side
 from ncukit.model.recorded import Recorded
 from ncukit.model.run import Timing
+from ncukit.model.value import stored_lack, stored_noisy
 from ncukit.roofline import place
 from ncukit.schemas.documents import read_document
 from ncukit.whole import write_text
@@ -252,12 +253,14 @@ def _metrics(
     for id, metric in load().metrics.items():
         if id not in entry["metrics"]:
             reason = reasons.get(id, "not in the baseline: it is older than this metric")
-            found[id] = Value(id, None, metric.unit, reason=reason)
+            found[id] = Value(id, None, metric.unit, reason=reason, lack=stored_lack(reason))
             continue
         value, quality, positions, *rest = entry["metrics"][id]
         doubt = rest[1] if len(rest) > 1 else None
         names = tuple(sources[at] for at in positions)
-        found[id] = Value(id, value, metric.unit, quality, names, doubt, doubt is None)
+        found[id] = Value(
+            id, value, metric.unit, quality, names, doubt, doubt is None, noisy=stored_noisy(doubt)
+        )
         if rest and rest[0] is not None:
             spread[id] = (rest[0][0], rest[0][1])
     return found, spread

@@ -11,6 +11,7 @@ from ncukit.catalog import Metric, load
 from ncukit.dataset.partitions import PARTITION
 from ncukit.dataset.schema import CONTEXT, DOUBTS, file_schema
 from ncukit.model import Kernel, Quality, RawKernel, Value, Verdict
+from ncukit.model.value import stored_lack, stored_noisy
 from ncukit.normalise import MARK
 
 _CONTEXT: Mapping[str, Callable[[Kernel, Verdict], object]] = {
@@ -88,10 +89,19 @@ def kernel_of(row: Mapping[str, Any]) -> Kernel:
         reason = reasons.get(id)
         if value is None:
             why = f"failed pass: {row['failed']}" if row["failed"] else _absence(metric, row)
-            metrics[id] = Value(id, None, metric.unit, reason=reason or why)
+            why = reason or why
+            metrics[id] = Value(id, None, metric.unit, reason=why, lack=stored_lack(why))
             continue
         quality: Quality = "estimate" if id in estimates else "exact"
-        metrics[id] = Value(id, value, metric.unit, quality, reason=reason, reliable=reason is None)
+        metrics[id] = Value(
+            id,
+            value,
+            metric.unit,
+            quality,
+            reason=reason,
+            reliable=reason is None,
+            noisy=stored_noisy(reason),
+        )
     raw = RawKernel(row["index"], row["name"], row["demangled"], "", workload=row["workload"])
     return Kernel(row["file"], raw, metrics, failed=row["failed"])
 

@@ -76,8 +76,6 @@ BUSY: dict[Box, str] = {
     "l2": "l2_throughput_pct",
     "dram": "dram_throughput_pct",
 }
-NOT_HERE = "not on this GPU"
-"""What the reason of a value begins with when the GPU has no such unit."""
 
 
 def memory_links(kernel: Kernel, facts: Facts | None = None) -> MemoryLinks:
@@ -94,7 +92,7 @@ def memory_links(kernel: Kernel, facts: Facts | None = None) -> MemoryLinks:
             _value(kernel, drawn.share) if drawn.share else None,
         )
         for drawn in LINKS
-        if not (_value(kernel, drawn.bytes).reason or "").startswith(NOT_HERE)
+        if _value(kernel, drawn.bytes).status != "absent"
     )
     busy = {box: found for box, id in BUSY.items() if (found := _value(kernel, id)).known}
     ranked = shares.ranked()

@@ -79,7 +79,7 @@ def missing(facts: Facts, call: Call) -> tuple[str, ...]:
 def _unknown(facts: Facts, id: str) -> bool:
     """Return whether nothing says what ``id`` would, although it is counted on this GPU."""
     value = facts.kernel.metrics.get(id)
-    never = value is not None and (value.reason or "").startswith("not on this GPU")
+    never = value is not None and value.status == "absent"
     return not never and facts.number(id) is None and facts.shares.get(KNOWN_BY.get(id, "")) is None
 
 

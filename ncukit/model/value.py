@@ -7,6 +7,9 @@ from typing import Literal
 from ncukit.record import dataclass
 
 Quality = Literal["exact", "derived", "estimate"]
+Lack = Literal["missing", "absent", "undefined", "failed"]
+"""Why there is no value: not collected, not on this GPU, nothing to divide by, or its pass failed."""
+Status = Literal["known", "unreliable", "missing", "absent", "undefined", "failed"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,8 @@ class Value:
     """A neutral metric: a number or string with unit, quality and raw counters, or unknown with a reason.
 
     ``value`` is None exactly when the metric is unknown; ``reason`` then says why.  A value outside the
-    metric's range stays as it is, with ``reliable`` False and the reason: no rule may use it.
+    metric's range stays as it is, with ``reliable`` False and the reason: no rule may use it.  What kind of
+    reason it is, ``lack`` and ``noisy`` say, for the reason is only for people.
 
     >>> Value("dram_bytes", None, "byte", reason="not collected: MemoryWorkloadAnalysis").known
     False
@@ -28,11 +32,24 @@ class Value:
     reason: str | None = None
     reliable: bool = True
     formula: str | None = None
+    lack: Lack = "missing"
+    """Of what is unknown: of which kind the reason is."""
+    noisy: bool = False
+    """Of what is not reliable: whether the launch was too short for it."""
 
     @property
     def known(self) -> bool:
         """Whether there is a value at all, reliable or not."""
         return self.value is not None
+
+    @property
+    def status(self) -> Status:
+        """Whether the value is known and may be used, else of which kind the reason is.
+
+        >>> Value("x", None, "", lack="absent").status, Value("x", 1, "", reliable=False).status
+        ('absent', 'unreliable')
+        """
+        return self.lack if self.value is None else "known" if self.reliable else "unreliable"
 
     @property
     def number(self) -> float | None:
@@ -49,3 +66,28 @@ class Value:
             "sources": list(self.sources),
             "reason": self.reason,
         }
+
+
+_STORED: tuple[tuple[str, Lack], ...] = (
+    ("not on this GPU", "absent"),
+    ("undefined", "undefined"),
+    ("failed pass", "failed"),
+)
+
+
+def stored_lack(reason: str) -> Lack:
+    """Return of which kind a reason is that a baseline or a dataset holds, which store its words alone.
+
+    >>> stored_lack("not on this GPU (CC 8.6)"), stored_lack("not collected: section Occupancy")
+    ('absent', 'missing')
+    """
+    return next((lack for start, lack in _STORED if reason.startswith(start)), "missing")
+
+
+def stored_noisy(reason: str | None) -> bool:
+    """Return whether a stored reason for doubt is that the launch was too short.
+
+    >>> stored_noisy("unreliable: counters of different passes, and a kernel under 20 µs")
+    True
+    """
+    return reason is not None and "passes" in reason

@@ -16,6 +16,7 @@ from ncukit.catalog.evaluation import Missing, Number, Result, Undefined
 from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC
 from ncukit.catalog.opcodes import half_operations
 from ncukit.model import Instance, Kernel, RawKernel, RawValue, Value, Wanted
+from ncukit.model.value import Lack
 from ncukit.normalise.plan import PERCENT_TOLERANCE, Recipe, bare, plan, unknown
 from ncukit.read.failed import failure
 
@@ -157,23 +158,25 @@ class _Launch:
         metric = recipe.metric
         if metric.family == "launch" or metric.collected_by == "always":
             return self._compute(recipe)
-        value = self.values[metric.id] = unknown(metric, f"failed pass: {reason}")
+        value = self.values[metric.id] = unknown(metric, f"failed pass: {reason}", "failed")
         return value
 
     def _compute(self, recipe: Recipe) -> Value:
         metric, value, why = recipe.metric, recipe.unknown, ""
+        lack: Lack = "missing"
         for candidate in recipe.candidates:
             try:
                 result = candidate.evaluate(self)
             except Missing:
                 continue
             except Undefined as error:
-                why = why or f"undefined: {bare(str(error.args[0]))} is 0"
+                if not why:
+                    why, lack = f"undefined: {bare(str(error.args[0]))} is 0", "undefined"
                 continue
             except (OverflowError, ValueError):  # rounds what is infinite, or infinity less infinity
                 why = why or f"not a number: {bare(candidate.formula)}"
                 continue
-            doubt = None
+            doubt, noisy = None, False
             if isinstance(result, str):
                 if not recipe.text:
                     continue
@@ -181,29 +184,38 @@ class _Launch:
                 why = why or f"not a number: {bare(candidate.formula)}"
                 continue
             elif recipe.hit_rate or not recipe.least <= result <= recipe.most:
-                doubt = self._doubt(recipe, result)
+                doubt, noisy = self._doubt(recipe, result)
             names, quality = candidate.evidence(self.values) if candidate.refs else candidate.alone
             value = Value(
-                metric.id, result, metric.unit, quality, names, doubt, doubt is None, candidate.formula
+                metric.id,
+                result,
+                metric.unit,
+                quality,
+                names,
+                doubt,
+                doubt is None,
+                candidate.formula,
+                noisy=noisy,
             )
             break
         else:
             if why:
-                value = unknown(metric, why)
+                value = unknown(metric, why, lack)
         self.values[metric.id] = value
         return value
 
-    def _doubt(self, recipe: Recipe, result: Number) -> str | None:
-        """Return why a value must not be used by a rule, or None."""
+    def _doubt(self, recipe: Recipe, result: Number) -> tuple[str | None, bool]:
+        """Return why a value must not be used by a rule, or None, and whether it is only noisy."""
         if result < recipe.least or result > recipe.most:
             low, high = recipe.metric.range or (None, None)
             word, limit = ("below", low) if result < recipe.least else ("above", high)
-            return f"unreliable: {word} {limit:g} {recipe.metric.unit}".rstrip()
+            return f"unreliable: {word} {limit:g} {recipe.metric.unit}".rstrip(), False
         if recipe.hit_rate:
             duration = self._value("kernel_duration").value
             if isinstance(duration, int | float) and duration < SHORT:
-                return f"unreliable: counters of different passes, and a kernel under {SHORT * 1e6:.0f} µs"
-        return None
+                passes = "unreliable: counters of different passes, and a kernel under"
+                return f"{passes} {SHORT * 1e6:.0f} µs", True
+        return None, False
 
 
 def _breakdowns(raw: RawKernel, names: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], ...]]:

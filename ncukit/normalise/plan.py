@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from ncukit.catalog import Metric, Source, load
 from ncukit.model import Quality, Value
+from ncukit.model.value import Lack
 from ncukit.record import dataclass
 
 PERCENT_TOLERANCE = 1.0
@@ -116,16 +117,16 @@ class Plan:
                 used = (name for name in e.optional if name in present)
                 names = tuple(dict.fromkeys((*e.raws, *used, *e.instanced, *tables)))
                 candidates.append(Candidate(source, names))
-        return Recipe(metric, tuple(candidates), unknown(metric, _reason(metric, valid, self._bad, cc)))
+        return Recipe(metric, tuple(candidates), unknown(metric, *_reason(metric, valid, self._bad, cc)))
 
 
 plan = functools.lru_cache(maxsize=64)(Plan)
 """Launches of one report mostly hold the same metrics: their plan is made once."""
 
 
-def unknown(metric: Metric, reason: str) -> Value:
+def unknown(metric: Metric, reason: str, lack: Lack = "missing") -> Value:
     """Return the value of a metric that has none."""
-    return Value(metric.id, None, metric.unit, reason=reason)
+    return Value(metric.id, None, metric.unit, reason=reason, lack=lack)
 
 
 def bare(expression: str) -> str:
@@ -133,13 +134,14 @@ def bare(expression: str) -> str:
     return _MARKS.sub("", expression)
 
 
-def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int | None) -> str:
+def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int | None) -> tuple[str, Lack]:
     for source in valid if bad else ():
         for name in (*source.expression.raws, *source.expression.instanced):
             if name in bad:
-                return f"{bad[name]}: {name}"
+                return f"{bad[name]}: {name}", "failed"
     if cc is not None and (metric.not_on(cc) or not valid):
-        return f"not on this GPU (CC {cc / 10:.1f})" + (f"; absent: {metric.absent}" if metric.absent else "")
+        absent = f"; absent: {metric.absent}" if metric.absent else ""
+        return f"not on this GPU (CC {cc / 10:.1f}){absent}", "absent"
     if metric.collected_by != "always":
-        return f"not collected: section {metric.collected_by}"
-    return "not in the report"
+        return f"not collected: section {metric.collected_by}", "missing"
+    return "not in the report", "missing"

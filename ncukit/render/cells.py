@@ -35,7 +35,6 @@ _OVER = {
     "shared_bank_conflict_pct": ("shared_wavefronts", "no wavefronts"),
 }
 """Ratios that ncu reports as 0 when there was nothing to divide by: what is then 0 too, and the words."""
-_NOISY = pattern(r"nois|short|pass", re.IGNORECASE)
 
 
 class Tips:
@@ -182,7 +181,7 @@ def text(value: Value) -> str:
     """Return what stands in the place of the number."""
     if not value.known:
         reason = value.reason or "not collected"
-        if reason.startswith("undefined"):
+        if value.status == "undefined":
             return next((words for part, words in _EMPTY if part in reason), "undefined")
         return quantity.MISSING if state(value) == "absent" else re.split(r"[:,(]", reason)[0].strip()
     if value.id in _TEXTS and isinstance(value.value, int | float):
@@ -193,13 +192,13 @@ def text(value: Value) -> str:
 def state(value: Value) -> str:
     """Return how sure the number is: exact, derived, estimate, flagged, missing, or absent on this GPU."""
     if not value.known:
-        return "absent" if (value.reason or "").startswith("not on this GPU") else "missing"
+        return "absent" if value.status == "absent" else "missing"
     return (value.quality or "exact") if value.reliable else "flagged"
 
 
 def mark(value: Value) -> str:
     """Return the word beside a number that no rule may use."""
-    return "noisy" if _NOISY.search(value.reason or "") else "unreliable"
+    return "noisy" if value.noisy else "unreliable"
 
 
 def plain(text: str) -> Cell:

@@ -38,12 +38,12 @@ def partly_measured(k: View) -> Found | None:
     """Part of what decides was not collected, or this GPU does not count it."""
     if not k.facts.shares.units and k.facts.waits is None:
         return None  # nothing-measured says it
-    lacking = {what: _why(k.facts, id) for what, id in _lacking(k.facts)}
+    lacking = {what: _is_absent(k.facts, id) for what, id in _lacking(k.facts)}
     if not lacking:
         return None
     for id in MEASURED:
         k.get(id)
-    absent = [what for what, why in lacking.items() if why.startswith("not on this GPU")]
+    absent = [what for what, is_absent in lacking.items() if is_absent]
     uncollected = [what for what in lacking if what not in absent]
     known = "not translated from the names of ncu before 2020.2" if _old(k.facts) else "not collected"
     said = [f"{known}: {listed(uncollected)}"] if uncollected else []
@@ -77,6 +77,6 @@ def _old(f: Facts) -> bool:
     return value is not None and value.known and not any("." in name for name in value.sources)
 
 
-def _why(f: Facts, id: str) -> str:
+def _is_absent(f: Facts, id: str) -> bool:
     value = f.kernel.metrics.get(id)
-    return (value.reason if value is not None else None) or ""
+    return value is not None and value.status == "absent"

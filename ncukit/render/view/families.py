@@ -86,7 +86,7 @@ def _shown(rows: tuple[Row, ...], cells: Cells) -> list[Row]:
     kept: list[Row] = []
     for row in rows:
         value = cells.value(row.id)
-        if (value.reason or "").startswith("not on this GPU") and not value.known:
+        if value.status == "absent":
             continue
         if row.when == "used" and not value.value:
             continue
@@ -126,7 +126,7 @@ def _aside(aside: str, cells: Cells) -> str:
 def _foot(family: str, rows: tuple[Row, ...], cells: Cells) -> Line:
     words = line(*_FEET[family](cells))
     counted = [(row, cells.value(row.id)) for row in rows]
-    absent = sum((v.reason or "").startswith("not on this GPU") and not v.known for _, v in counted)
+    absent = sum(v.status == "absent" for _, v in counted)
     if absent:
         words += line(f" {plural(absent, 'row')} hidden: not on this GPU.")
     return words
@@ -233,4 +233,4 @@ _FEET: dict[str, Callable[[Cells], Any]] = {
 
 
 def _collectable(cells: Cells, id: str) -> bool:
-    return not (cells.value(id).reason or "").startswith("not on this GPU")
+    return cells.value(id).status != "absent"

@@ -108,7 +108,7 @@ def _shown(level: Level, cells: Cells) -> bool:
     values = [cells.value(id) for id in ids]
     if level.when == "used":
         return any(value.value for value in values)
-    return not all((value.reason or "").startswith("not on this GPU") for value in values)
+    return not all(value.status == "absent" for value in values)
 
 
 def _row(level: Level, cells: Cells, limiter: str | None) -> dict[str, Any]:
