@@ -74,8 +74,7 @@ def stalls(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) ->
     if not found["panels"] or (found["folded"] and not verbose):
         return lines
     for panel in found["panels"] if verbose else found["panels"][:1]:
-        title = panel["title"]
-        what = title if title.startswith("sampling") else "cycles per issued instruction, from counters"
+        what = panel["title"] if panel["sampled"] else "cycles per issued instruction, from counters"
         lines.append(f"  {what}")
         lines += [t.cut(row, t.width) for row in columns(_stall_rows(t, panel, verbose=verbose), "<>><<")]
     return lines

@@ -65,6 +65,7 @@ def stalls(cells: Cells, cited: frozenset[str]) -> dict[str, Any]:
                 sampled,
                 cited,
                 line("All samples of the sampling passes."),
+                sampled=True,
             )
         )
     return {
@@ -122,14 +123,21 @@ def _unknown_states(cells: Cells) -> list[tuple[str, str, float]]:
 
 
 def _panel(
-    cells: Cells, title: str, categories: list[_Category], cited: frozenset[str], caption: Line
+    cells: Cells,
+    title: str,
+    categories: list[_Category],
+    cited: frozenset[str],
+    caption: Line,
+    *,
+    sampled: bool = False,
 ) -> dict[str, Any]:
     total = sum(category.amount for category in categories)
     largest = categories[0].amount
     return {
         "title": title,
         "caption": caption,
-        "unit": "Samples" if title.startswith("sampling") else "Cycles",
+        "sampled": sampled,
+        "unit": "Samples" if sampled else "Cycles",
         "stack": [
             _slice(category, 100 * category.amount / total) for category in categories if category.amount
         ],
