@@ -12,7 +12,7 @@ from ncukit.render.text.parts import flat, ledger, number, shell
 from ncukit.render.text.terminal import Terminal, columns, hot, pad
 from ncukit.render.view import head
 from ncukit.render.view.rows import GLANCE
-from ncukit.render.view.verdict import PIPS, basis, role
+from ncukit.render.view.verdict import PIPS, basis, role_and_name
 from ncukit.render.view.verdict import experiment as experiment_view
 from ncukit.render.view.verdict import verdict as verdict_view
 
@@ -51,8 +51,10 @@ def lacking(t: Terminal, diagnosis: Diagnosis) -> list[str]:
 def heading(t: Terminal, diagnosis: Diagnosis, prefix: str = "VERDICT  ") -> list[str]:
     """Return class, limiter and confidence on one line; class and limiter are part of the verdict."""
     found = diagnosis.verdict
-    limiter = role(found.cls, found.limiter).replace(": ", " ", 1).removeprefix("pipe ")
-    what = t.text(f"{found.cls}, {limiter}" if limiter else found.cls)
+    what = t.text(found.cls)
+    if found.limiter:
+        kind, name = role_and_name(found.cls, found.limiter)
+        what = t.text(f"{found.cls}, {name}" if kind == "pipe" else f"{found.cls}, {kind} {name}")
     if found.cls == "failed":
         sure = ""
     elif found.cls == "undetermined":

@@ -46,7 +46,12 @@ def verdict(cells: Cells, diagnosis: Diagnosis, timeline: str = "timeline") -> d
 
 def role(cls: str, limiter: str | None) -> str:
     """Return class and limiter in words: "level: DRAM", "cause: grid too small"."""
-    return f"{ROLE.get(cls, 'limit')}: {LIMITERS.get(limiter, limiter)}" if limiter else ""
+    return ": ".join(role_and_name(cls, limiter)) if limiter else ""
+
+
+def role_and_name(cls: str, limiter: str) -> tuple[str, str]:
+    """Return the role of a limiter and its name, each in words: ("level", "DRAM")."""
+    return ROLE.get(cls, "limit"), LIMITERS.get(limiter, limiter)
 
 
 def ledger(cells: Cells, evidence: Evidence) -> dict[str, Any]:
