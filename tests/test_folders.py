@@ -91,11 +91,7 @@ def test_a_link_is_called_one(theirs: Path) -> None:
 
 def test_a_pipe_is_refused_at_once(theirs: Path) -> None:
     with Folder.open(theirs) as folder:
-        for use in (
-            folder.read,
-            lambda name: folder.write(name, b""),
-            lambda n: folder.locked(n).__enter__(),
-        ):
+        for use in (USES["read"], USES["write"], USES["lock"]):
             with pytest.raises(Refused, match="it is not a regular file"):
                 use(folder, "pipe")
     assert stat.S_ISFIFO((theirs / "pipe").lstat().st_mode)
