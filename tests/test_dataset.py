@@ -522,7 +522,7 @@ def test_a_build_that_is_killed_loses_nothing(runs: Path, fleet: Path) -> None:
     killed = subprocess.run([sys.executable, script, runs, fleet], check=False, cwd=CHECKOUT)
     assert killed.returncode == -signal.SIGKILL
     assert dataset(fleet).schema.equals(schema())  # readable at any time
-    (fleet / "gpu=NVIDIA%20A40" / ".x.parquet.1.tmp").touch()
+    (fleet / "gpu=NVIDIA%20A40" / ".x-0123456789ab.parquet.1.tmp").touch()
     (fleet / "gpu=NVIDIA%20A40" / "orphan-0123456789ab.parquet").touch()
     done = make(runs, fleet)
     assert done.unchanged >= 3

@@ -169,6 +169,10 @@ def _summary(done: Built) -> str:
 
 
 def _words(done: Built) -> None:
+    for note in done.notes[:NAMED]:
+        print(f"note: {printable(note)}", file=sys.stderr)
+    if len(done.notes) > NAMED:
+        print(f"note: {len(done.notes) - NAMED:,} more; --json lists them", file=sys.stderr)
     if done.why_all:
         print(f"note: {done.why_all}", file=sys.stderr)
     for error in done.errors[:NAMED]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from urllib.parse import unquote
 
 from ncukit.dataset import workers as local
 from ncukit.dataset.inputs import expand
-from ncukit.dataset.partitions import NOWHERE
+from ncukit.dataset.partitions import NOWHERE, is_left, is_part
 from ncukit.dataset.state import ERRORS, METRICS, Entry, State, locked
 from ncukit.dataset.tasks import Outcome, Task, crashed, extract
+from ncukit.folders import Folder
 from ncukit.interruption import put_off
 from ncukit.record import dataclass
 from ncukit.whole import beside
@@ -43,16 +44,22 @@ class Built:
     """Of every report that cannot be used: file, path and the error in its JSON form."""
     why_all: str = ""
     """Why everything had to be read again; empty where it had not."""
+    notes: tuple[str, ...] = ()
+    """What was left out, or found damaged and read again."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a build has to do: ``tasks`` to read, paths that are ``unchanged``, paths that are ``gone``."""
+    """What a build has to do: ``tasks`` to read, paths that are ``unchanged``, paths that are ``gone``.
+
+    ``damaged`` names the parts whose reports are read again for that reason.
+    """
 
     tasks: tuple[Task, ...]
     unchanged: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     why_all: str = ""
+    damaged: tuple[str, ...] = ()
 
 
 def build(
@@ -67,27 +74,27 @@ def build(
 ) -> Built:
     """Bring the dataset ``folder`` up to date with the reports that ``inputs`` name; see `ncukit.api`."""
     home = Path(os.path.abspath(folder))
-    files = expand(inputs)
-    with locked(home):
+    found = expand(inputs)
+    with locked(home) as own:
         from ncukit.dataset.schema import fingerprint
 
         state = State.load(home)
         if state is None:
             state = State(fingerprint())
-        todo = plan(files, state, home, fingerprint(), force=force, keep=keep)
+        todo = plan(found.files, state, own, fingerprint(), force=force, keep=keep)
         state.fingerprint = fingerprint()
         state.doubt(todo.tasks)
         if todo.tasks:
             state.save(home)  # whatever ends this build, the next one goes on
         for path in todo.gone:
-            _remove(home, state.files.pop(path).parts)
+            _remove(own, state.files.pop(path).parts)
         try:
             with closing(_outcomes(todo.tasks, workers or _cores(), dask)) as outcomes:
-                unchanged = _gather(outcomes, state, home, len(todo.tasks), progress)
+                unchanged = _gather(outcomes, state, own, len(todo.tasks), progress)
         finally:
             with put_off():
                 state.save(home)
-                _sweep(home, state)
+                _sweep(own, state)
         _write_tables(home, state)
     read = len(todo.tasks) - unchanged
     return Built(
@@ -99,13 +106,14 @@ def build(
         len(todo.gone),
         tuple(_error(path, entry) for path, entry in sorted(state.files.items()) if entry.error),
         todo.why_all,
+        (*found.skipped, *(f"{part} is damaged: its report is read again" for part in todo.damaged)),
     )
 
 
 def plan(
     files: Mapping[str, str],
     state: State,
-    folder: Path,
+    folder: Folder,
     fingerprint: str,
     *,
     force: bool = False,
@@ -118,18 +126,20 @@ def plan(
     they are gone from the disk and ``keep`` is not set.
     """
     stale = state.fingerprint != fingerprint
-    tasks, unchanged = [], []
+    tasks, unchanged, damaged = [], [], []
+    place = str(folder.path)
     for path, file in files.items():
         entry = state.files.get(path)
-        whole = entry is not None and all((folder / part).is_file() for part in entry.parts)
+        broken = [part for part in entry.parts if not _whole(folder, part)] if entry is not None else []
+        damaged += [part for part in broken if folder.find(part) is not None]
         found = _stat(path)
         retried = entry is not None and entry.error is not None and entry.error["code"] in RETRIED
-        known = entry if whole and not force and not stale and not retried else None
+        known = entry if not broken and not force and not stale and not retried else None
         if known is not None and found is not None and known.same_file(found):
             unchanged.append(path)
             continue
         size = found.st_size if found is not None else 0
-        tasks.append(Task(path, file, str(folder), size, known.sha256 if known else ""))
+        tasks.append(Task(path, file, place, size, known.sha256 if known else ""))
     others = state.files.keys() - files.keys()
     gone = [path for path in others if not keep and _stat(path) is None]
     why = ""
@@ -137,11 +147,11 @@ def plan(
         why = "the dataset was made by another version of ncukit or of its code: everything is read again"
         again = others - set(gone)
         tasks += [
-            Task(path, state.files[path].file, str(folder), found.st_size)
+            Task(path, state.files[path].file, place, found.st_size)
             for path in sorted(again)
             if (found := _stat(path)) is not None
         ]
-    return Plan(tuple(tasks), tuple(unchanged), tuple(sorted(gone)), why)
+    return Plan(tuple(tasks), tuple(unchanged), tuple(sorted(gone)), why, tuple(damaged))
 
 
 def _outcomes(tasks: Sequence[Task], workers: int, dask: str | None) -> Generator[Outcome, None, None]:
@@ -160,7 +170,7 @@ def _outcomes(tasks: Sequence[Task], workers: int, dask: str | None) -> Generato
 
 
 def _gather(
-    outcomes: Iterator[Outcome], state: State, folder: Path, total: int, progress: Progress | None
+    outcomes: Iterator[Outcome], state: State, folder: Folder, total: int, progress: Progress | None
 ) -> int:
     """Take over every outcome; return how many reports turned out to be unchanged."""
     import time
@@ -179,25 +189,40 @@ def _gather(
         if progress is not None:
             progress(done, total, outcome.file)
         if time.monotonic() - saved > SAVE_EVERY:
-            state.save(folder)
+            state.save(folder.path)
             saved = time.monotonic()
     return unchanged
 
 
-def _remove(folder: Path, parts: Iterable[str]) -> None:
+def _whole(folder: Folder, part: str) -> bool:
+    """Return whether the part file begins and ends as Parquet does."""
+    try:
+        with folder.open_file(part) as file:
+            head = file.read(4)
+            file.seek(-4, os.SEEK_END)
+            return head == file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def _remove(folder: Folder, parts: Iterable[str]) -> None:
     for part in parts:
-        (folder / part).unlink(missing_ok=True)
+        folder.remove(part)
 
 
-def _sweep(folder: Path, state: State) -> None:
-    """Remove what killed builds left: files that nothing knows of, and empty partitions."""
+def _sweep(folder: Folder, state: State) -> None:
+    """Remove what killed builds left: their files that nothing knows of, and empty partitions."""
     known = {part for entry in state.files.values() for part in entry.parts}
-    for partition in folder.glob("gpu=*"):
-        for file in partition.iterdir():
-            if f"{partition.name}/{file.name}" not in known and file.name.endswith((".parquet", ".tmp")):
-                file.unlink(missing_ok=True)
-        if not any(partition.iterdir()):
-            partition.rmdir()
+    for partition in folder.names():
+        if not partition.startswith("gpu="):
+            continue
+        with suppress(OSError):  # a link, or a file
+            with folder.folder(partition) as inner:
+                names = [f"{partition}/{name}" for name in inner.names()]
+            for name in names:
+                if name not in known and (is_part(name) or is_left(name)) and folder.holds(name):
+                    folder.remove(name)
+            folder.remove_folder(partition)
 
 
 def _write_tables(folder: Path, state: State) -> None:

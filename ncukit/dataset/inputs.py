@@ -4,38 +4,69 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ncukit.errors import ReportNotFound, UsageError
+from ncukit.record import dataclass
 
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 """Names of reports, where a folder is named."""
 
 
-def expand(inputs: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
-    """Return absolute path -> name as the user would say it, of every file that ``inputs`` mean, once.
+@dataclass(frozen=True)
+class Inputs:
+    """The files that are meant: absolute path -> name as the user would say it, and what was ``skipped``."""
 
-    A folder means the reports below it; ``**`` in a pattern means folders of any depth.
+    files: Mapping[str, str]
+    skipped: tuple[str, ...] = ()
+
+
+def expand(inputs: Iterable[str | os.PathLike[str]]) -> Inputs:
+    """Return every file that ``inputs`` mean, once.
+
+    A folder means the reports below it; ``**`` in a pattern means folders of any depth.  What is found that way,
+    and is a link that leads out of the folder or has a name that is not UTF-8, is skipped.
 
     Raises:
         ReportNotFound: one of them means no file.
-        UsageError: a name is no text.
+        UsageError: a name that was given is not UTF-8.
     """
     found: dict[str, str] = {}
-    for given in inputs:
-        named = sorted(_files(os.fspath(given)))
-        if not named:
-            hint = "quote patterns; ** means folders of any depth"
-            raise ReportNotFound(os.fspath(given), f"no report matches {os.fspath(given)!r}", hint)
-        for name in named:
-            if not _is_text(name):
-                raise UsageError(f"the name {os.fsencode(name)!r} is no UTF-8", "rename that file or folder")
-            found.setdefault(os.path.abspath(name), name)
-    return found
+    skipped: list[str] = []
+    for given in map(os.fspath, inputs):
+        if os.path.lexists(given) and not os.path.isdir(given):
+            if not is_text(given):
+                raise UsageError(f"the name {os.fsencode(given)!r} is no UTF-8", "rename that file or folder")
+            found.setdefault(os.path.abspath(given), given)
+            continue
+        base, names = _meant(given)
+        root, any_file = os.path.realpath(base), False
+        for name in sorted(names):
+            if (why := unfit(name, root)) is None:
+                any_file = True
+                found.setdefault(os.path.abspath(name), name)
+            else:
+                skipped.append(f"{legible(name)} is skipped: {why}")
+        if not any_file:
+            hint = skipped[-1] if skipped else "quote patterns; ** means folders of any depth"
+            raise ReportNotFound(given, f"no report matches {given!r}", hint)
+    return Inputs(found, tuple(skipped))
 
 
-def _is_text(name: str) -> bool:
+def unfit(name: str, root: str) -> str | None:
+    """Return why the file ``name``, which was found in a folder, is not read; None where it is.
+
+    ``root`` is the folder without links.
+    """
+    if not is_text(name):
+        return "its name is not UTF-8"
+    if os.path.commonpath([root, os.path.realpath(name)]) != root:
+        return "it is a link that leads out of the folder"
+    return None
+
+
+def is_text(name: str) -> bool:
     """Return whether ``name`` can be written into a table."""
     try:
         name.encode()
@@ -44,12 +75,29 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _files(given: str) -> Iterator[str]:
+def legible(name: str) -> str:
+    r"""Return ``name`` with bytes that are no text as escapes.
+
+    >>> legible("caf\udce9.ncu-rep")
+    'caf\\xe9.ncu-rep'
+    """
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _meant(given: str) -> tuple[str, Iterator[str]]:
+    """Return the folder below which ``given`` looks, and the files that it means there."""
     if os.path.isdir(given):
-        for folder, folders, names in os.walk(given):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            yield from (str(Path(folder, name)) for name in names if name.endswith(SUFFIXES))
-    elif os.path.lexists(given) and not os.path.isdir(given):
-        yield given
-    else:
-        yield from (name for name in glob.iglob(given, recursive=True) if not os.path.isdir(name))
+        return given, _below(given)
+    fixed: list[str] = []
+    for part in Path(given).parts:
+        if glob.has_magic(part):
+            break
+        fixed.append(part)
+    found = (name for name in glob.iglob(given, recursive=True) if not os.path.isdir(name))
+    return os.path.join(*fixed) if fixed else ".", found
+
+
+def _below(folder: str) -> Iterator[str]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (str(Path(place, name)) for name in names if name.endswith(SUFFIXES))

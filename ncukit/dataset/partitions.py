@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,6 +14,9 @@ NOWHERE = "__HIVE_DEFAULT_PARTITION__"
 """Value of the partition where the GPU is not known, as Hive writes it."""
 _LONGEST = 200
 """Characters of the longest folder name that is the GPU's own; of a longer one its beginning and a hash."""
+_FILE = r"[A-Za-z0-9-][A-Za-z0-9._-]{0,60}-[0-9a-f]{12}\.parquet"
+_PART = re.compile(rf"gpu=[^/\0]+/{_FILE}")
+_HIDDEN = re.compile(rf"gpu=[^/\0]+/\.{_FILE}\.[0-9]+\.tmp")
 
 
 def part_name(path: str) -> str:
@@ -39,3 +43,21 @@ def partition_name(gpu: str | None) -> str:
     if len(name) > _LONGEST:  # a file system takes 255 bytes
         name = f"{quote(gpu[:16], safe='')}-{hashlib.sha256(gpu.encode()).hexdigest()[:12]}"
     return f"{PARTITION}={name}"
+
+
+def is_part(name: str) -> bool:
+    """Return whether ``name`` is one that a build gives its part files, by the path inside the dataset.
+
+    >>> is_part("gpu=NVIDIA%20A40/a_b-44ca9e4aac7b.parquet"), is_part("../thesis.parquet")
+    (True, False)
+    """
+    return _PART.fullmatch(name) is not None
+
+
+def is_left(name: str) -> bool:
+    """Return whether ``name`` is a file that a build left when it was killed.
+
+    >>> is_left("gpu=A40/.a-44ca9e4aac7b.parquet.12.tmp"), is_left("gpu=A40/notes.tmp")
+    (True, False)
+    """
+    return _HIDDEN.fullmatch(name) is not None

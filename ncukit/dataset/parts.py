@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import pyarrow.parquet
 
@@ -15,6 +16,7 @@ from ncukit.dataset.partitions import part_name, partition_name
 from ncukit.dataset.rows import Rows
 from ncukit.dataset.schema import file_schema
 from ncukit.errors import UsageError
+from ncukit.folders import Folder
 from ncukit.model import Kernel, Verdict
 
 ROWS = 512
@@ -35,7 +37,9 @@ class Parts:
     def __init__(self, folder: str | Path, path: str, sha256: str) -> None:
         self.folder, self.sha256 = Path(folder), sha256
         self._name = part_name(path)
-        self._open: dict[str, tuple[Rows, Any, Path]] = {}
+        self._hidden = f".{self._name}.{os.getpid()}.tmp"
+        self._open: dict[str, tuple[Rows, Any, BinaryIO]] = {}
+        self._home = self._try(lambda: Folder.open(folder))
         self.launches = 0
 
     def __enter__(self) -> Self:
@@ -44,10 +48,13 @@ class Parts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for _, writer, hidden in self._open.values():
+        for partition, (_, writer, file) in self._open.items():
             with suppress(OSError):  # the disk may be full: what is there goes away in any case
                 writer.close()
-            hidden.unlink(missing_ok=True)
+            with suppress(OSError):
+                file.close()
+            self._home.remove(f"{partition}/{self._hidden}")
+        self._home.close()
 
     def add(self, kernel: Kernel, verdict: Verdict) -> None:
         """Add one launch."""
@@ -62,12 +69,14 @@ class Parts:
 
     def finish(self) -> tuple[str, ...]:
         """Make the files visible; return their paths inside the dataset."""
-        for rows, writer, _ in self._open.values():
+        for rows, writer, file in self._open.values():
             if len(rows):
                 self._write(writer, rows)
             self._try(writer.close)
-        for partition, (_, _, hidden) in self._open.items():
-            os.replace(hidden, self.folder / partition / self._name)
+            self._try(file.close)
+        for partition in self._open:
+            there = f"{partition}/{self._hidden}", f"{partition}/{self._name}"
+            self._try(partial(self._home.publish, *there))
         names = tuple(f"{partition}/{self._name}" for partition in sorted(self._open))
         self._open.clear()
         return names
@@ -76,19 +85,22 @@ class Parts:
         batch = rows.take()
         self._try(lambda: writer.write_batch(batch))
 
-    def _writer(self, partition: str) -> tuple[Rows, Any, Path]:
-        hidden = self.folder / partition / f".{self._name}.{os.getpid()}.tmp"
+    def _writer(self, partition: str) -> tuple[Rows, Any, BinaryIO]:
+        hidden = f"{partition}/{self._hidden}"
 
-        def start() -> Any:
-            hidden.parent.mkdir(parents=True, exist_ok=True)
+        def start() -> tuple[Any, BinaryIO]:
+            self._home.folder(partition, make=True).close()
+            self._home.remove(hidden)  # of a process with this number that was killed
+            file = self._home.create(hidden)
+            options: Any = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
             return pyarrow.parquet.ParquetWriter(
-                hidden, file_schema(), compression="zstd", store_schema=False, write_statistics=_SORTABLE
-            )
+                file, file_schema(), write_statistics=_SORTABLE, **options
+            ), file
 
         try:
-            return Rows(self.sha256), self._try(start), hidden
+            return Rows(self.sha256), *self._try(start)
         except UsageError:
-            hidden.unlink(missing_ok=True)
+            self._home.remove(hidden)
             raise
 
     def _try(self, write: Callable[[], Any]) -> Any:

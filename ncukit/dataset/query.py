@@ -9,6 +9,7 @@ from typing import Any
 
 from ncukit.dataset.state import ERRORS, METRICS, State
 from ncukit.errors import NcukitError, UsageError
+from ncukit.folders import Folder
 from ncukit.record import dataclass
 from ncukit.tools.extras import install_command
 
@@ -45,7 +46,7 @@ def query(folder: str | os.PathLike[str], sql: str) -> Answer:
     with duckdb.connect(config=_SHUT) as connection:
         connection.register("launches", launches(home))
         for name, file in (("errors", ERRORS), ("metrics", METRICS)):
-            connection.register(name, _table(home / file))
+            connection.register(name, _table(home, file))
         connection.execute("SET lock_configuration = true")
         try:
             found = connection.execute(sql)
@@ -75,18 +76,37 @@ def launches(folder: Path) -> Any:
     from ncukit.dataset.partitions import PARTITION
     from ncukit.dataset.schema import schema
 
-    if State.load(folder) is None:
+    state = State.load(folder)
+    if state is None:
         raise UsageError(
             f"{folder} is no dataset", "ncukit dataset build 'runs/**/*.ncu-rep' -o DIR makes one"
         )
-    partitions = pyarrow.dataset.partitioning(pa.schema([(PARTITION, pa.string())]), flavor="hive")
-    return pyarrow.dataset.dataset(folder, schema=schema(), partitioning=partitions, format="parquet")
+    with Folder.open(folder) as own:
+        parts = sorted(part for entry in state.files.values() for part in entry.parts if own.find(part))
+        for part in parts:
+            if not own.holds(part):
+                raise _damaged(folder / part, "it is not a regular file")
+    if not parts:
+        return schema().empty_table()
+    home = str(folder)
+    return pyarrow.dataset.dataset(
+        [os.path.join(home, part) for part in parts],
+        schema=schema(),
+        partitioning=pyarrow.dataset.partitioning(pa.schema([(PARTITION, pa.string())]), flavor="hive"),
+        partition_base_dir=home,
+        format="parquet",
+    )
 
 
-def _table(file: Path) -> Any:
+def _table(folder: Path, name: str) -> Any:
     import pyarrow.parquet
 
     try:
-        return pyarrow.parquet.read_table(file)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error}", "build the dataset again") from error
+        with Folder.open(folder) as own, own.open_file(name) as file:
+            return pyarrow.parquet.read_table(file)
+    except (OSError, pyarrow.lib.ArrowException) as error:
+        raise _damaged(folder / name, str(error)) from error
+
+
+def _damaged(file: Path, why: str) -> UsageError:
+    return UsageError(f"{file} cannot be read: {why}", "build the dataset again with --force")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from ncukit.dataset.partitions import is_part
 from ncukit.dataset.tasks import Outcome, Task
-from ncukit.errors import UsageError
+from ncukit.errors import ReportError, ReportNotFound, UsageError
+from ncukit.folders import Folder
 from ncukit.record import dataclass
+from ncukit.schemas.documents import read_document
 from ncukit.whole import write_text
 
 SCHEMA = "ncukit.dataset/1"
@@ -21,6 +23,8 @@ NAME = "_state.json"
 ERRORS = "_errors.parquet"
 METRICS = "_metrics.parquet"
 _LOCK = "_lock"
+_AGAIN = "remove the folder and build the dataset again"
+_ERROR = ("code", "message", "hint", "exit_code")
 
 
 @dataclass(frozen=True)
@@ -61,20 +65,20 @@ class State:
             UsageError: the folder holds other files, or a state that this version cannot read.
         """
         try:
-            data = json.loads((folder / NAME).read_text(encoding="utf-8"))
-            if data["schema"] != SCHEMA:
-                raise ValueError(f"schema {data['schema']}")
-            return cls(data["fingerprint"], {path: _entry(entry) for path, entry in data["files"].items()})
-        except FileNotFoundError:
+            data = read_document(folder / NAME, SCHEMA, _AGAIN, found=True)
+            return cls(
+                data["fingerprint"], {path: _entry(path, data["files"][path]) for path in data["files"]}
+            )
+        except ReportNotFound as error:
+            if os.path.lexists(folder / NAME):
+                raise UsageError(f"{folder / NAME} cannot be used: {error.message}", _AGAIN) from error
             if folder.is_dir() and any(not name.startswith((".", "_")) for name in os.listdir(folder)):
                 raise UsageError(
                     f"{folder} holds files that are no dataset", "give a new or an empty folder with -o"
                 ) from None
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"{folder / NAME} cannot be used: {error}", "remove the folder and build the dataset again"
-            ) from error
+        except (ReportError, ValueError) as error:
+            raise UsageError(f"{folder / NAME} cannot be used: {error}", _AGAIN) from error
 
     def doubt(self, tasks: Iterable[Task]) -> None:
         """Let the reports of ``tasks`` match no file until they are read: the next build goes on there."""
@@ -94,29 +98,43 @@ class State:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep other builds out of ``folder`` meanwhile; a lock ends with its process, however that ends.
+def locked(path: Path) -> Iterator[Folder]:
+    """Yield the folder ``path``, and keep other builds out of it meanwhile.
+
+    The lock ends with its process, however that ends.
 
     Raises:
         UsageError: another build is at work there, or the folder cannot be written to.
     """
+    hint = "give another place with -o"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / _LOCK, "w", encoding="utf-8")  # noqa: SIM115
+        folder = Folder.open(path, make=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(f"{path} is a file, and a dataset is a folder", hint) from error
     except OSError as error:
-        message = f"cannot write into {folder}: {error.strerror}"
-        if isinstance(error, FileExistsError):
-            message = f"{folder} is a file, and a dataset is a folder"
-        raise UsageError(message, "give another place with -o") from error
-    with lock:
+        raise UsageError(f"cannot write into {path}: {error.strerror}", hint) from error
+    with folder, ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(folder.locked(_LOCK))
         except BlockingIOError as error:
-            raise UsageError(f"another build is at work in {folder}", "wait for its end") from error
-        except OSError:
-            pass  # a file system without locks
-        yield
+            raise UsageError(f"another build is at work in {path}", "wait for its end") from error
+        except OSError as error:
+            raise UsageError(f"{path / _LOCK} cannot be used: {error.strerror}", hint) from error
+        yield folder
 
 
-def _entry(data: Mapping[str, Any]) -> Entry:
-    return Entry(**{**data, "parts": tuple(data["parts"]), "warnings": tuple(data["warnings"])})
+def _entry(path: str, data: Mapping[str, Any]) -> Entry:
+    """Return the entry of the report ``path``.
+
+    Raises:
+        ValueError: a path in it is none that a build writes.
+    """
+    if "\0" in path or not os.path.isabs(path):
+        raise ValueError(f"{path!r} is not an absolute path")
+    for part in data["parts"]:
+        if not is_part(part):
+            raise ValueError(f"{part!r} is not the name of a part")
+    error = data["error"] and {name: data["error"][name] for name in _ERROR}
+    return Entry(
+        **{**data, "parts": tuple(data["parts"]), "warnings": tuple(data["warnings"]), "error": error}
+    )
