@@ -179,6 +179,9 @@ def test_a_name_that_is_no_text_is_a_name(tmp_path: Path, one: Path) -> None:
     assert ncukit(tmp_path, "report", name).returncode == 0
     assert json.loads(ncukit(tmp_path, "metrics", name, "--json").stdout)["file"] == name
     done = ncukit(tmp_path, "dataset", "build", ".", "-o", "fleet")
+    assert done.returncode == 4
+    assert r"hint: \xff\xfe.ncu-rep is skipped: its name is not UTF-8" in done.stderr
+    done = ncukit(tmp_path, "dataset", "build", name, "-o", "fleet")
     assert done.returncode == 2
     assert r"the name b'\xff\xfe.ncu-rep' is no UTF-8" in said(done.stderr)[0]
 

@@ -25,8 +25,8 @@ class Inputs:
 def expand(inputs: Iterable[str | os.PathLike[str]]) -> Inputs:
     """Return every file that ``inputs`` mean, once.
 
-    A folder means the reports below it; ``**`` in a pattern means folders of any depth.  What is found that way,
-    and is a link that leads out of the folder or has a name that is not UTF-8, is skipped.
+    A folder means the reports below it; ``**`` in a pattern means folders of any depth.  A file that is found
+    that way is skipped if it is a link that leads out of the folder, or if its name is not UTF-8.
 
     Raises:
         ReportNotFound: one of them means no file.
@@ -34,7 +34,8 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> Inputs:
     """
     found: dict[str, str] = {}
     skipped: list[str] = []
-    for given in map(os.fspath, inputs):
+    for one in inputs:
+        given = os.fspath(one)
         if os.path.lexists(given) and not os.path.isdir(given):
             if not is_text(given):
                 raise UsageError(f"the name {os.fsencode(given)!r} is no UTF-8", "rename that file or folder")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,13 @@ ROWS = 512
 """Launches of a row group: what a worker holds of a file of any length."""
 _SORTABLE = ["file", "name", "class", "limiter"]
 """Columns whose smallest and largest value are stored: those that questions filter by."""
+
+_OPTIONS: Mapping[str, Any] = {
+    "compression": "zstd",
+    "store_schema": False,
+    "write_statistics": _SORTABLE,
+    "write_page_checksum": True,
+}
 
 
 class Parts:
@@ -92,10 +99,11 @@ class Parts:
             self._home.folder(partition, make=True).close()
             self._home.remove(hidden)  # of a process with this number that was killed
             file = self._home.create(hidden)
-            options: Any = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
-            return pyarrow.parquet.ParquetWriter(
-                file, file_schema(), write_statistics=_SORTABLE, **options
-            ), file
+            try:
+                return pyarrow.parquet.ParquetWriter(file, file_schema(), **_OPTIONS), file
+            except BaseException:
+                file.close()
+                raise
 
         try:
             return Rows(self.sha256), *self._try(start)

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ncukit.collect.directory import PAGE, PROFILE, RECORD, read_record, read_timing
 from ncukit.dataset.build import Progress, build, gpu_of
-from ncukit.dataset.inputs import SUFFIXES
+from ncukit.dataset.inputs import SUFFIXES, is_text, legible, unfit
+from ncukit.dataset.part_kernels import DamagedPart, kernels
 from ncukit.dataset.state import NAME, Entry, State
-from ncukit.errors import ReportError, ReportNotFound
+from ncukit.errors import ReportError, ReportNotFound, UsageError
+from ncukit.folders import Folder
 from ncukit.model.run import Run
 from ncukit.model.survey import Measured, Origin, Survey, Unusable
 from ncukit.read.session import created
 from ncukit.record import dataclass
-
-_LIGHT = [
-    *("index", "demangled", "grid", "block", "class", "limiter", "confidence", "synthetic"),
-    "kernel_duration",
-]
-"""Columns that are read of every launch; the longest of a kernel is read whole."""
 
 
 @dataclass
@@ -33,7 +28,12 @@ class _Found:
 
     reports: list[Path] = field(default_factory=list)
     runs: list[Path] = field(default_factory=list)
-    datasets: list[Path] = field(default_factory=list)
+    datasets: dict[Path, State] = field(default_factory=dict)
+    skipped: list[Unusable] = field(default_factory=list)
+
+    def skip(self, path: Path, home: Path, why: str) -> None:
+        """Name what is left out."""
+        self.skipped.append(Unusable(legible(_name(path, home)), why))
 
 
 @dataclass(frozen=True)
@@ -58,25 +58,27 @@ def survey(
         raise ReportNotFound(str(folder), f"there is no folder {folder}", "give a folder of runs and reports")
     found = _walk(home)
     if not (found.reports or found.runs or found.datasets):
-        raise ReportNotFound(home, f"{folder} holds no report, run or dataset", "profile something first")
+        hint = "profile something first"
+        if found.skipped:
+            hint = f"{found.skipped[0].name} is skipped: {found.skipped[0].reason}"
+        raise ReportNotFound(home, f"{folder} holds no report, run or dataset", hint)
     known: list[_Known] = []
-    unusable: list[Unusable] = []
+    unusable = found.skipped
     held: set[str] = set()
-    for dataset in found.datasets:
-        state = _usable(dataset)
-        if state is None:
+    for dataset, state in found.datasets.items():
+        entries = _usable(state)
+        if entries is None:
             why = "the dataset was made by another version of ncukit or of its code: build it again"
             unusable.append(Unusable(_name(dataset, home), why))
             continue
-        held |= {path for path, entry in state.items() if _current(path, entry)}
-        known += [_Known(dataset, path, entry) for path, entry in state.items()]
-    rest = [path for path in found.reports if str(path) not in held]
+        held |= {path for path, entry in entries.items() if _current(path, entry)}
+        known += [_Known(dataset, path, entry) for path, entry in entries.items()]
+    rest = [str(path) for path in found.reports if str(path) not in held]
     with tempfile.TemporaryDirectory(prefix="ncukit-") as scratch:
-        if rest:
-            build(rest, scratch, workers=workers, progress=progress)
-            state = _usable(Path(scratch)) or {}
-            known += [_Known(Path(scratch), path, entry) for path, entry in state.items()]
-        measured = _take(known, home, unusable)
+        known += _read(rest, Path(scratch, "rest"), workers, progress)
+        measured, damaged = _take(known, home, unusable)
+        again = sorted(damaged & set(map(str, found.reports)))
+        measured += _take(_read(again, Path(scratch, "again"), workers, progress), home, unusable)[0]
     unusable += _runs_without_counters(found.runs, home)
     datasets = tuple(_name(path, home) for path in found.datasets)
     return Survey(
@@ -86,24 +88,53 @@ def survey(
 
 def _walk(home: Path) -> _Found:
     found = _Found()
+    root = os.path.realpath(home)
     for place, folders, names in os.walk(home):
-        if NAME in names:
-            found.datasets.append(Path(place))
+        if NAME in names and (state := _state(Path(place), home, found.skipped)) is not None:
+            found.datasets[Path(place)] = state
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in [name for name in folders if not is_text(name)]:
+            folders.remove(name)
+            found.skip(Path(place, name), home, "its name is not UTF-8")
         if RECORD in names:
             found.runs.append(Path(place))
-        found.reports += [Path(place, name) for name in sorted(names) if name.endswith(SUFFIXES)]
+        for name in sorted(names):
+            if name.endswith(SUFFIXES):
+                if (why := unfit(str(Path(place, name)), root)) is None:
+                    found.reports.append(Path(place, name))
+                else:
+                    found.skip(Path(place, name), home, why)
     return found
 
 
-def _usable(dataset: Path) -> Mapping[str, Entry] | None:
+def _state(dataset: Path, home: Path, unusable: list[Unusable]) -> State | None:
+    """Return the state of a dataset; add one that is damaged to ``unusable``."""
+    try:
+        return State.load(dataset)
+    except UsageError as error:
+        why = error.message.replace(str(dataset / NAME), NAME)
+        unusable.append(Unusable(_name(dataset, home), f"the dataset is damaged: {why}"))
+        return None
+
+
+def _read(
+    reports: Sequence[str], scratch: Path, workers: int | None, progress: Progress | None
+) -> list[_Known]:
+    """Read ``reports`` into a dataset in ``scratch``, and return what it holds."""
+    if not reports:
+        return []
+    build(reports, scratch, workers=workers, progress=progress)
+    state = State.load(scratch)
+    return [_Known(scratch, path, entry) for path, entry in (state.files if state else {}).items()]
+
+
+def _usable(state: State) -> Mapping[str, Entry] | None:
     """Return the entries whose reports did not change since, or are gone; None for another version's rows."""
     from ncukit.dataset.schema import fingerprint
 
-    state = State.load(dataset)
-    if state is None or state.fingerprint != fingerprint():
+    if state.fingerprint != fingerprint():
         return None
     return {
         path: entry
@@ -119,9 +150,13 @@ def _current(path: str, entry: Entry) -> bool:
         return False
 
 
-def _take(known: list[_Known], home: Path, unusable: list[Unusable]) -> list[Measured]:
-    """Return the kernels of every report, of copies of one file once; add the reports that give none."""
+def _take(known: list[_Known], home: Path, unusable: list[Unusable]) -> tuple[list[Measured], set[str]]:
+    """Return the kernels of every report, of copies of one file once, and reports whose parts are damaged.
+
+    Reports that give none, and damaged parts, are added to ``unusable``.
+    """
     measured: list[Measured] = []
+    damaged: set[str] = set()
     for same in _copies(known):
         origins = [_origin(Path(one.path), one.entry.mtime_ns, home) for one in same]
         at = min(range(len(same)), key=lambda n: (not origins[n].recorded, origins[n].page is None))
@@ -129,9 +164,26 @@ def _take(known: list[_Known], home: Path, unusable: list[Unusable]) -> list[Mea
         origin = replace(origins[at], copies=tuple(sorted(others)))
         if one.entry.error is not None:
             unusable.append(Unusable(origin.name, _reason(one.entry, one.path), origin.page))
+        try:
+            measured += _kernels_of(one, origin)
+        except DamagedPart as error:
+            damaged.add(one.path)
+            name = _name(one.dataset / error.part, home)
+            unusable.append(Unusable(name, f"the part of a dataset is damaged: {error.why}"))
+    return measured, damaged
+
+
+def _kernels_of(one: _Known, origin: Origin) -> list[Measured]:
+    """Return the kernels of a report as its dataset holds them.
+
+    Raises:
+        DamagedPart: a part of it cannot be read.
+    """
+    measured: list[Measured] = []
+    with Folder.open(one.dataset) as folder:
         for part in one.entry.parts:
-            if (one.dataset / part).is_file():
-                measured += _kernels(one.dataset / part, origin, gpu_of(part))
+            if folder.find(part) is not None:
+                measured += kernels(folder, part, origin, gpu_of(part))
     return measured
 
 
@@ -141,41 +193,6 @@ def _copies(known: list[_Known]) -> Iterable[list[_Known]]:
     for one in known:
         groups.setdefault(one.path if one.entry.error else one.entry.sha256 or one.path, []).append(one)
     return groups.values()
-
-
-def _kernels(part: Path, origin: Origin, gpu: str | None) -> Iterator[Measured]:
-    """Yield every kernel of a part file; memory is that of the part."""
-    import pyarrow.parquet
-
-    from ncukit.dataset.rows import kernel_of
-
-    file = pyarrow.parquet.ParquetFile(part)
-    table = file.read()
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for at, row in enumerate(table.select(_LIGHT).to_pylist()):
-        groups.setdefault(row["demangled"], []).append({**row, "at": at})
-    for launches in groups.values():
-        longest = max(launches, key=lambda row: row["kernel_duration"] or 0.0)
-        (whole,) = table.take([longest["at"]]).to_pylist()
-        limits: dict[tuple[str, str | None], float] = {}
-        for row in launches:
-            key = (row["class"], row["limiter"])
-            limits[key] = limits.get(key, 0.0) + (row["kernel_duration"] or 0.0)
-        durations = [row["kernel_duration"] for row in launches if row["kernel_duration"] is not None]
-        yield Measured(
-            origin,
-            kernel_of(whole),
-            gpu,
-            longest["class"],
-            longest["limiter"],
-            longest["confidence"],
-            longest["grid"],
-            longest["block"],
-            len(launches),
-            tuple(sorted(durations)),
-            limits,
-            longest["synthetic"],
-        )
 
 
 def _origin(path: Path, mtime_ns: int, home: Path) -> Origin:
