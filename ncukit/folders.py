@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, ELOOP, EPERM
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -113,7 +114,7 @@ class Folder:
         """Return the names of all that lies in it."""
         return sorted(os.listdir(self.descriptor))
 
-    def open_file(self, name: str) -> BinaryIO:
+    def open_file(self, name: str) -> BufferedReader:
         """Open the regular file ``name`` to be read.
 
         Raises:
@@ -174,6 +175,26 @@ class Folder:
             with suppress(FileNotFoundError):
                 self._check(os.stat(last, dir_fd=target, follow_symlinks=False))
             os.replace(first, last, src_dir_fd=source, dst_dir_fd=target)
+
+    def take(self, file: Path, name: str) -> None:
+        """Move ``file``, which is this user's own, to ``name``; what ``name`` was, a link too, is replaced.
+
+        Raises:
+            Refused: ``name`` leads elsewhere.
+            OSError: it cannot be moved.
+        """
+        with self._above(name) as (above, last):
+            os.replace(file, last, dst_dir_fd=above)
+
+    def require_plain(self, name: str) -> None:
+        """Check that ``name`` leads to nothing outside; there may be nothing of that name.
+
+        Raises:
+            Refused: it does, or is a link.
+        """
+        with suppress(FileNotFoundError, NotADirectoryError), self._above(name) as (above, last):
+            if stat.S_ISLNK(os.stat(last, dir_fd=above, follow_symlinks=False).st_mode):
+                raise Refused(ELOOP, "it is a link, which is not followed there")
 
     def remove(self, name: str) -> bool:
         """Remove the file or the link ``name``, never what the link leads to; return whether it is gone."""

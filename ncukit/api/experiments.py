@@ -136,8 +136,11 @@ def read_experiment(path: PathLike) -> ExperimentRecord:
     from ncukit.collect.directory import inside
     from ncukit.schemas.documents import read_document
 
-    file = inside(Path(path), RECORD) if Path(path).is_dir() else Path(path)
-    record = ExperimentRecord.from_dict(read_document(file, EXPERIMENT_SCHEMA, "experiment again"))
+    found = Path(path).is_dir()
+    file = inside(Path(path), RECORD) if found else Path(path)
+    record = ExperimentRecord.from_dict(
+        read_document(file, EXPERIMENT_SCHEMA, "experiment again", found=found)
+    )
     for number, one in enumerate(record.repetitions):
         if missing := {goal.metric for goal in record.goals} - one.values.keys():
             what = f"repetitions[{number}].values has no {min(missing)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import glob
 import hashlib
 import json
 import os
@@ -12,9 +11,11 @@ import secrets
 import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
+from errno import ELOOP
 from pathlib import Path
 
 from ncukit.errors import ReportFormatError, UsageError
+from ncukit.folders import Folder, Refused
 from ncukit.media import word
 from ncukit.model.run import RUN_SCHEMA, TIMING_SCHEMA, OutputFile, Run, Timing
 from ncukit.schemas.documents import read_document
@@ -26,6 +27,7 @@ EXPORT = "timeline.sqlite"
 TORCH_TRACE = "timeline.json.gz"
 PROFILE = "profile.ncu-rep"
 METRICS = "metrics.json"
+LOGS = "logs"
 PAGE = "report.html"
 _LONGEST = 200
 """Bytes of the longest name of a run directory after which its scratch folder is called."""
@@ -38,9 +40,9 @@ class RunDirectory:
     files inside.
     """
 
-    def __init__(self, path: Path, lock: int, *, made: bool = False) -> None:
-        self.path = path
-        self._lock, self._made = lock, made
+    def __init__(self, folder: Folder, *, made: bool = False) -> None:
+        self.path = folder.path
+        self._folder, self._made = folder, made
         self._scratch: Path | None = None
 
     @classmethod
@@ -79,24 +81,28 @@ class RunDirectory:
             UsageError: another process works on it.
         """
         run = read_record(path)
+        inside(path, LOGS)
         directory = cls._open(path)
         place = path.absolute()
-        scratch = f"{glob.escape(_hidden(place.name))}{'?' * 8}.part"
-        for left in place.parent.glob(scratch):  # of processes that are gone: we have the lock
-            shutil.rmtree(left, ignore_errors=True)
+        left = re.compile(rf"{re.escape(_hidden(place.name))}[0-9a-f]{{8}}\.part")
+        with suppress(OSError), Folder.open(place.parent) as parent:
+            for name in filter(
+                left.fullmatch, parent.names()
+            ):  # of processes that are gone: we have the lock
+                parent.remove_folder(name, content=True)
         return directory, run
 
     @classmethod
     def _open(cls, path: Path, *, made: bool = False) -> RunDirectory:
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        folder = Folder.open(path)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(lock)
+            folder.close()
             raise UsageError(
                 f"another ncukit works on {path}", "wait for it, or give another folder"
             ) from error
-        return cls(path, lock, made=made)
+        return cls(folder, made=made)
 
     def close(self) -> None:
         """Remove what is unfinished, also a folder made for a run without a record, and let others in."""
@@ -106,7 +112,7 @@ class RunDirectory:
         if self._made:
             with suppress(OSError):  # it is not empty
                 self.path.rmdir()
-        os.close(self._lock)
+        self._folder.close()
 
     @property
     def scratch(self) -> Path:
@@ -118,13 +124,33 @@ class RunDirectory:
         return self._scratch
 
     def adopt(self, file: Path, name: str) -> OutputFile:
-        """Move a finished file of the scratch folder to ``name`` and return what it is."""
-        target = self.path / name
+        """Move a finished file of the scratch folder to ``name`` and return what it is.
+
+        Raises:
+            UsageError: ``name`` lies in a folder that is a link.
+        """
         with file.open("rb") as handle:
             os.fsync(handle.fileno())
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
-        os.replace(file, target)
-        return OutputFile(name, target.stat().st_size, digest)
+            size = os.fstat(handle.fileno()).st_size
+        try:
+            self._folder.take(file, name)
+        except Refused as error:
+            message = f"cannot write {self.path / name}: {error.strerror}"
+            raise UsageError(message, "give another folder with -o") from error
+        return OutputFile(name, size, digest)
+
+    def log(self, name: str, text: str) -> None:
+        """Keep the output of a command as ``logs/<name>.log``."""
+        beside = self.scratch / f"{name}.log"
+        beside.write_text(text, encoding="utf-8", errors="replace")
+        with suppress(Refused):  # adopt says so
+            self._folder.folder(LOGS, make=True).close()
+        self.adopt(beside, f"{LOGS}/{name}.log")
+
+    def remove(self, name: str) -> None:
+        """Remove the file ``name``, if there is one; of a link the link itself."""
+        self._folder.remove(name)
 
     def write(self, name: str, text: str) -> OutputFile:
         """Write a text file, whole or not at all."""
@@ -146,11 +172,13 @@ class RunDirectory:
 
 def whole(folder: Path, file: OutputFile) -> bool:
     """Return whether ``file`` lies in ``folder`` as it was recorded: size [byte] and SHA-256."""
-    path = folder / file.name
-    if not path.is_file() or path.stat().st_size != file.size:
+    try:
+        with Folder.open(folder) as own, own.open_file(file.name) as handle:
+            if os.fstat(handle.fileno()).st_size != file.size:
+                return False
+            return hashlib.file_digest(handle, "sha256").hexdigest() == file.sha256
+    except OSError:
         return False
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest() == file.sha256
 
 
 def set_aside(path: Path) -> Path:
@@ -162,15 +190,22 @@ def set_aside(path: Path) -> Path:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Return the file ``name`` of the run directory ``folder``; neither a link nor a name leads out of it.
+    """Return the path ``name`` in the run directory ``folder``; neither a link nor a name leads out of it.
 
     Raises:
-        ReportFormatError: it does.
+        ReportFormatError: it does, or is a link.
     """
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        message = f"{path} leads out of the run directory"
-        raise ReportFormatError(path, message, "put the file itself there, or name what it leads to")
+    try:
+        with Folder.open(folder) as own:
+            own.require_plain(name)
+    except Refused as error:
+        link = error.errno == ELOOP
+        what = "is a link, which is not followed in a" if link else "leads out of the"
+        hint = "put the file itself there, or name what it leads to"
+        raise ReportFormatError(path, f"{path} {what} run directory", hint) from error
+    except OSError:  # there is no such folder: reading the file says so
+        pass
     return path
 
 
@@ -181,7 +216,7 @@ def read_record(path: Path) -> Run:
         ReportNotFound: there is no such directory, or no run in it.
         ReportFormatError: it is damaged, or of a version that this ncukit does not know.
     """
-    return Run.from_dict(read_document(inside(path, RECORD), RUN_SCHEMA))
+    return Run.from_dict(read_document(inside(path, RECORD), RUN_SCHEMA, found=True))
 
 
 def read_timing(folder: Path) -> Timing:
@@ -191,7 +226,7 @@ def read_timing(folder: Path) -> Timing:
         ReportNotFound: there is no such file.
         ReportFormatError: it is damaged, or of a version that this ncukit does not know.
     """
-    return Timing.from_dict(read_document(inside(folder, TIMING), TIMING_SCHEMA, "time again"))
+    return Timing.from_dict(read_document(inside(folder, TIMING), TIMING_SCHEMA, "time again", found=True))
 
 
 def slug(name: str) -> str:

@@ -13,6 +13,7 @@ from ncukit.collect.options import ProfileOptions
 from ncukit.collect.session import Session, tool_failure
 from ncukit.collect.target import Target
 from ncukit.errors import ToolError
+from ncukit.folders import Folder
 from ncukit.model.run import Run
 from ncukit.record import dataclass
 from ncukit.tools import cuda, ncu, nsys, nvcc
@@ -48,7 +49,7 @@ def plan(
     driver = cuda.driver(child.variables)
     folder = output or Path("reports") / f"{run_name(target, driver, env)}-TIME"
     run = Run("", "", identity.target_data(target), options.as_dict())
-    session = Session(_Nowhere(folder, -1), target, options, run, child, env, driver)
+    session = Session(_Nowhere(Folder(folder, -1)), target, options, run, child, env, driver)
     session.marks = {"nvtx": "assumed", "profiler": "assumed"} if target.marked else {}
     found = []
     if target.kind == "cuda":

@@ -121,17 +121,14 @@ class Session:
             command, env=variables, cwd=self.cwd, timeout=self.options.timeout, on_text=self.listener.text
         )
         if done.output:
-            (self.directory.path / "logs").mkdir(exist_ok=True)
-            beside = self.directory.scratch / f"{log}.log"
-            beside.write_text(done.output + "\n", encoding="utf-8", errors="replace")
-            self.directory.adopt(beside, f"logs/{log}.log")
+            self.directory.log(log, done.output + "\n")
         return done
 
     def begin(self, name: str, command: Sequence[str] = ()) -> StepRecord:
         """Record that a step starts; what an earlier attempt left is removed."""
         before = self.run.step(name)
         for file in (*OUTPUTS.get(name, ()), METRICS, PAGE):
-            (self.directory.path / file).unlink(missing_ok=True)
+            self.directory.remove(file)
         final, beside = str(self.directory.path), str(self.directory.scratch) if command else ""
         shown = tuple(redact(word.replace(beside, final) if beside else word) for word in command)
         record = StepRecord(name, "planned", shown, attempts=(before.attempts if before else 0) + 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ncukit.collect.carry import Carried, prepare
-from ncukit.collect.directory import RECORD, read_record, slug, whole
+from ncukit.collect.directory import RECORD, inside, read_record, slug, whole
 from ncukit.collect.options import ProfileOptions
 from ncukit.collect.session import Listener, Session, interrupted
 from ncukit.collect.target import Target
@@ -87,7 +87,9 @@ def carry_sweep(
         session.update(status="running", error=None)
         folder = session.directory.path.absolute()
         names = point_names(options.points)
-        points = [Point(params, folder / name) for params, name in zip(options.points, names, strict=True)]
+        points = [
+            Point(params, inside(folder, name)) for params, name in zip(options.points, names, strict=True)
+        ]
         for one in carry(points):
             reached[one.point.folder] = one
             session.update(points=tuple(_entry(reached[p.folder]) for p in points if p.folder in reached))

@@ -23,7 +23,7 @@ def write_sweep_page(
     found = list(_diagnoses(path, points))
     if not found:
         return None
-    record = path / RECORD
+    record = inside(path, RECORD)
     digest = hashlib.sha256(record.read_bytes()).hexdigest()
     file = ReportFile(str(path), record.stat().st_size, digest, len(found))
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
