@@ -11,6 +11,7 @@ import typer
 from ncukit.cli.options import Force, KernelName
 from ncukit.cli.output import printable
 from ncukit.errors import UsageError
+from ncukit.folders import Folder
 
 ACTIONS = ("set", "list", "show")
 
@@ -92,7 +93,8 @@ def _show(place: Path, name: str, *, json: bool) -> None:
 
     if json:
         kept.read(place, name)  # says what is wrong with it
-        print(kept.path_of(place, name).read_text(encoding="utf-8").rstrip())
+        with Folder.open(place) as folder:
+            print(folder.read(f"{name}.json").decode().rstrip())
         return
     side = kept.read(place, name)
     from ncukit.cli.output import color, encoding, width

@@ -8,6 +8,7 @@ brief.  It does not hold raw values, rules, source or SASS.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from ncukit.catalog import load
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound, UsageError
+from ncukit.folders import Folder
 from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Value, Verdict
 from ncukit.model.comparison import Sample, Side
 from ncukit.model.recorded import Recorded
@@ -29,6 +31,7 @@ FOLDER = Path(".ncukit/baselines")
 """Where baselines lie, from the folder of ncukit.toml or else of the repository."""
 PREFIX = "baseline:"
 _AGAIN = "make it again with `ncukit baseline set`"
+_BEGIN = re.compile(rb'\s*\{\s*"schema"\s*:\s*"ncukit\.baseline/')
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -47,12 +50,16 @@ def path_of(folder: Path, name: str) -> Path:
 
 def exists(folder: Path, name: str) -> bool:
     """Return whether there is a baseline ``name``."""
-    return bool(_NAME.fullmatch(name)) and (folder / f"{name}.json").is_file()
+    return bool(_NAME.fullmatch(name)) and name in names(folder)
 
 
 def names(folder: Path) -> list[str]:
     """Return the names of all baselines."""
-    return sorted(path.stem for path in folder.glob("*.json"))
+    try:
+        with Folder.open(folder) as own:
+            return [name[:-5] for name in own.names() if name.endswith(".json") and own.holds(name)]
+    except OSError:
+        return []
 
 
 def origin(side: Side) -> str:
@@ -69,9 +76,27 @@ def write(folder: Path, name: str, side: Side, *, created: str, force: bool = Fa
         UsageError: it exists and ``force`` is not set, the name is no name, or the file cannot be written.
     """
     path = path_of(folder, name)
-    if path.exists() and not force:
-        raise UsageError(f"the baseline {name} exists already", "use --force to replace it")
+    if os.path.lexists(path):
+        if not force:
+            raise UsageError(f"the baseline {name} exists already", "use --force to replace it")
+        _check_replaceable(path)
     return write_text(path, text(name, side, created=created), hint="give another place with --folder")
+
+
+def _check_replaceable(path: Path) -> None:
+    """Check that ``path`` is a baseline, of which not all need be there.
+
+    Raises:
+        UsageError: it is another file, or a link.
+    """
+    try:
+        with Folder.open(path.parent) as folder, folder.open_file(path.name) as file:
+            if _BEGIN.match(file.read(200)):
+                return
+        why = "it is not a baseline, and --force replaces nothing else"
+    except OSError as error:
+        why = str(error.strerror)
+    raise UsageError(f"cannot write {path}: {why}", "give another name, or another place with --folder")
 
 
 def text(name: str, side: Side, *, created: str) -> str:
@@ -104,17 +129,19 @@ def read(folder: Path, name: str, keep: Callable[[Kernel], bool] = lambda kernel
         known = names(folder)
         hint = f"there is: {', '.join(known)}" if known else f"`ncukit baseline set {name} FILE` makes it"
         raise ReportNotFound(path, f"there is no baseline {name!r}", hint)
-    return read_file(path, keep)
+    return read_file(path, keep, found=True)
 
 
-def read_file(path: Path, keep: Callable[[Kernel], bool] = lambda kernel: True) -> Side:
-    """Return the baseline in the file ``path`` as a side of a comparison.
+def read_file(
+    path: Path, keep: Callable[[Kernel], bool] = lambda kernel: True, *, found: bool = False
+) -> Side:
+    """Return the baseline in the file ``path`` as a side of a comparison; see `read_document` for ``found``.
 
     Raises:
         ReportFormatError: it is no baseline, or damaged.
         ReportEmpty: it holds no launch that ``keep`` wants.
     """
-    data = read_document(path, SCHEMA, _AGAIN)
+    data = read_document(path, SCHEMA, _AGAIN, found=found)
     try:
         side = _side(data)
     except IndexError as error:  # a raw counter that the baseline does not name

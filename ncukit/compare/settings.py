@@ -11,8 +11,11 @@ fail_on = ["spill_inst > 0"]
 
 from __future__ import annotations
 
+import os
+import stat
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -40,24 +43,17 @@ class Settings:
 def load_settings(start: Path | None = None, file: Path | None = None) -> Settings:
     """Return the settings of ``file``, or of the nearest ``ncukit.toml`` from ``start`` upwards.
 
-    The search ends at the root of a git repository.  Baselines lie beside the file, else at that root, else
-    in ``start``.
+    The search ends at the root of a git repository, at the user's home folder, and below a folder or a file
+    that belongs to somebody else.  Baselines lie beside the file, else at the root of the repository, else in
+    ``start``; no link leads out of that folder.
 
     Raises:
         UsageError: the file cannot be read, holds a key that nobody knows, or a gate that is none.
     """
-    start = (start or Path.cwd()).absolute()
-    root = start
     if file is None:
-        for folder in (start, *start.parents):
-            if (folder / FILE).is_file():
-                file = folder / FILE
-                break
-            if (folder / ".git").exists():
-                root = folder
-                break
-    if file is None:
-        return Settings(baselines=root / baseline.FOLDER)
+        file, root = _found((start or Path.cwd()).absolute())
+        if file is None:
+            return Settings(baselines=_inside(root, baseline.FOLDER, root))
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -65,6 +61,57 @@ def load_settings(start: Path | None = None, file: Path | None = None) -> Settin
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{file} is no valid TOML: {error}", "mend the file") from error
     return _settings(data, file)
+
+
+def _found(start: Path) -> tuple[Path | None, Path]:
+    """Return the nearest ``ncukit.toml``, if there is one, and the root of the repository, else ``start``.
+
+    Raises:
+        UsageError: that file is a link: it may lead anywhere.
+    """
+    home = Path(os.path.expanduser("~"))
+    trusted = {0, os.geteuid(), owner(start)}
+    for folder in (start, *start.parents):
+        if owner(folder) not in trusted:
+            break
+        file = folder / FILE
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found = file.lstat()
+            if stat.S_ISLNK(found.st_mode):
+                raise UsageError(
+                    f"{file} is a link, which is not followed",
+                    "put the file itself there, or name it with --config",
+                )
+            if stat.S_ISREG(found.st_mode):
+                return (file, folder) if owner(file) in trusted else (None, start)
+        if os.path.lexists(folder / ".git"):
+            return None, folder
+        if folder == home:
+            break
+    return None, start
+
+
+def owner(path: Path) -> int | None:
+    """Return the user that ``path`` itself belongs to; None where that cannot be told."""
+    try:
+        return path.lstat().st_uid
+    except OSError:
+        return None
+
+
+def _inside(folder: Path, name: Path, file: Path) -> Path:
+    """Return the folder ``name`` of ``folder``; neither a link nor the name leads out of it.
+
+    Raises:
+        UsageError: it does, as ``file`` says.
+    """
+    place = folder / name
+    if "\0" in str(name) or not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
+        raise UsageError(
+            f"{file}: the folder of baselines {str(name)!r} leads out of {folder}",
+            "keep baselines inside, or give another folder with --folder",
+        )
+    return place
 
 
 def _settings(data: Mapping[str, Any], file: Path) -> Settings:
@@ -82,7 +129,7 @@ def _settings(data: Mapping[str, Any], file: Path) -> Settings:
         tuple(gates),
         table.get("allow_unknown", False),
         table.get("beyond_noise", False),
-        file.parent / table.get("baselines", str(baseline.FOLDER)),
+        _inside(file.parent, Path(table.get("baselines", baseline.FOLDER)), file),
         file,
     )
 
