@@ -21,6 +21,7 @@ from typing import BinaryIO, Self
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """A pipe that nobody writes to is opened, and refused, without a wait."""
+_MOST_LINKS = 40
 
 
 class Refused(OSError):
@@ -287,6 +288,44 @@ class Folder:
             if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
                 return Refused(ELOOP, "it is a link, which is not followed there")
         return error
+
+
+def is_own_way(path: str | os.PathLike[str], home: str = "") -> bool:
+    """Return whether nobody but this user and root decides what lies at ``path``, as far as it exists.
+
+    Every folder and link on the way belongs to one of them.  Others can write into none of the folders but
+    sticky ones, where they can replace nothing.  What leads to ``home`` is not looked at.
+
+    >>> is_own_way("/"), is_own_way("/nowhere/below")
+    (True, True)
+    """
+    pending, at, links = list(Path(path).parts[:0:-1]), "/", 0
+    while pending:
+        part = pending.pop()
+        if part == "..":
+            at = os.path.dirname(at)
+            continue
+        at = os.path.join(at, part)
+        if os.path.join(home, "").startswith(os.path.join(at, "")):
+            continue
+        try:
+            found = os.lstat(at)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        if found.st_uid not in (0, os.geteuid()):
+            return False
+        if stat.S_ISLNK(found.st_mode):
+            links += 1
+            if links > _MOST_LINKS:
+                return False
+            target = Path(os.readlink(at))
+            pending += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            at = "/" if target.is_absolute() else os.path.dirname(at)
+        elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
+            return False
+    return True
 
 
 def hidden_name() -> str:

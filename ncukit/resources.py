@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from ncukit.folders import is_own_way
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -25,13 +27,17 @@ def folder(name: str) -> Path:
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return the user's cache folder for ncukit, which need not exist; None for a user without a home.
+    """Return the user's cache folder for ncukit, which need not exist.
+
+    It is None for a user without a home, and where somebody else decides what lies there.
 
     >>> cache_folder({"XDG_CACHE_HOME": "/var/cache/me"})
     PosixPath('/var/cache/me/ncukit')
     """
     env = os.environ if environ is None else environ
     base = env.get("XDG_CACHE_HOME", "")
+    home = env.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(base):
-        base = os.path.join(env.get("HOME") or os.path.expanduser("~"), ".cache")
-    return Path(base) / "ncukit" if os.path.isabs(base) else None
+        base = os.path.join(home, ".cache")
+    found = Path(base, "ncukit")
+    return found if found.is_absolute() and is_own_way(found, home) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.folders import Folder, Refused, components
+from ncukit.folders import Folder, Refused, components, is_own_way
 
 
 @pytest.fixture
@@ -152,3 +152,40 @@ def test_a_surrogate_in_a_name_is_a_byte(tmp_path: Path) -> None:
         folder.write(name, b"text")
         assert folder.names() == [name]
     assert components(name) == (name,)
+
+
+# ---- the way to a folder ----
+
+
+def test_a_way_through_links_of_the_user_s_own_is_their_own(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "link").symlink_to("victim")
+    (tmp_path / "absolute").symlink_to(tmp_path / "link")
+    (tmp_path / "up").symlink_to("victim/../absolute")
+    for name in ("victim", "link", "absolute", "up", "up/not/there"):
+        assert is_own_way(tmp_path / name)
+
+
+def test_a_way_through_a_folder_that_others_can_write_is_not(tmp_path: Path) -> None:
+    (tmp_path / "open" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("open/inner")
+    for mode, own in ((0o777, False), (0o775, False), (0o1777, True), (0o755, True)):
+        (tmp_path / "open").chmod(mode)
+        for name in ("open", "open/inner", "link"):
+            assert is_own_way(tmp_path / name) == own
+    (tmp_path / "open").chmod(0o777)
+    assert is_own_way(tmp_path / "open" / "inner", str(tmp_path / "open"))  # it leads to the home
+
+
+def test_a_way_in_a_circle_ends(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert not is_own_way(tmp_path / "a")
+
+
+def test_a_way_past_another_user_is_not_the_user_s_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    owner = tmp_path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 4242)
+    assert is_own_way(tmp_path / "inner") == (owner == 0)

@@ -280,7 +280,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
@@ -302,6 +302,34 @@ def test_in_a_directory_the_library_lies_beside_the_pages_once(tmp_path: Path) -
     html.write_page(tmp_path / "b.html", view, plotly="directory")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "b.html", "plotly.min.js"]
     assert '<script src="plotly.min.js">' in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("there", ["a file", "a link", "both names"])
+def test_a_script_that_lies_beside_a_page_already_is_not_the_library(there: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.js").write_text("window.canary = 1")
+    ours = tmp_path / f"plotly-{html._hash(html._plotly())[:16]}.min.js"
+    if there == "a link":
+        (tmp_path / "plotly.min.js").symlink_to("elsewhere.js")
+    else:
+        (tmp_path / "plotly.min.js").write_text("window.canary = 1")
+    if there == "both names":
+        ours.write_text("window.canary = 1")
+    view = page_view(FILE, [transpose()], generated="")
+    page = html.write_page(tmp_path / "a.html", view, plotly="directory")
+    assert f'<script src="{ours.name}">' in page.read_text(encoding="utf-8")
+    assert ours.read_bytes() == html._plotly().read_bytes()
+    assert (tmp_path / "plotly.min.js").read_text() == "window.canary = 1"
+
+
+@pytest.mark.browser
+def test_a_hostile_library_beside_a_page_does_not_run(tmp_path: Path, browser: Any) -> None:
+    (tmp_path / "plotly.min.js").write_text("window.canary = 1")
+    view = page_view(FILE, [transpose()], generated="")
+    page = html.write_page(tmp_path / "a.html", view, plotly="directory")
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+    assert tab.evaluate("[typeof window.canary, typeof window.Plotly]") == ["undefined", "object"]
+    tab.close()
 
 
 def test_the_library_inside_a_page_cannot_end_its_script() -> None:
@@ -361,6 +389,55 @@ def test_no_compiled_template_is_taken_from_a_folder_that_others_can_write(compi
     compiled.chmod(0o777)
     rendered(transpose())
     assert not list(compiled.iterdir())
+
+
+def test_no_compiled_template_is_taken_through_a_link(compiled: Path, tmp_path: Path) -> None:
+    (tmp_path / "clone").mkdir(mode=0o700)
+    compiled.parent.mkdir()
+    compiled.symlink_to(tmp_path / "clone")
+    rendered(transpose())
+    assert os.listdir(tmp_path / "clone") == []
+
+
+def test_no_compiled_template_is_taken_where_another_user_leads_to_the_cache(
+    compiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled.mkdir(parents=True, mode=0o700)
+    real, others = os.lstat, compiled.parent
+
+    def lstat(path: Any, **options: Any) -> Any:
+        found = real(path, **options)
+        if os.fspath(path) != str(others):
+            return found
+        return os.stat_result((*found[:4], 4242, *found[5:10]))
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    rendered(transpose())
+    assert os.listdir(compiled) == []
+
+
+@pytest.mark.parametrize("how", ["a link", "of another user"])
+def test_a_compiled_template_that_is_not_the_user_s_is_made_again(
+    how: str, compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = rendered(transpose())
+    assert list(compiled.iterdir())
+    loaded: list[bytes] = []
+    real = marshal.loads
+    monkeypatch.setattr(html.marshal, "loads", lambda code: (loaded.append(code), real(code))[1])
+    (tmp_path / "other").mkdir()
+    for path in list(compiled.iterdir()):
+        if how == "a link":
+            path.rename(tmp_path / "other" / path.name)
+            path.symlink_to(tmp_path / "other" / path.name)
+    if how == "of another user":
+        monkeypatch.setattr(html.os, "geteuid", lambda: 4242)
+        assert html._Compiled(compiled) is not None
+    else:
+        monkeypatch.setattr(html, "write_bytes", lambda *_: None)
+    html._environment.cache_clear()
+    assert rendered(transpose()) == first
+    assert loaded == []
 
 
 def test_a_cache_that_takes_nothing_does_not_stop_a_page(

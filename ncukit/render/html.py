@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from ncukit import __version__
 from ncukit.errors import NcukitError, UsageError
+from ncukit.folders import Folder, is_own_way
 from ncukit.resources import cache_folder, folder
 from ncukit.whole import check_new, write_bytes
 
@@ -54,15 +55,41 @@ def write_page(
     """
     path = Path(path)
     check_new(path, force=force)
-    write_bytes(path, *_parts(view, plotly))
-    if plotly == "directory" and view["figures"]:
-        library = path.parent / PLOTLY_FILE
-        if not library.exists():
-            write_bytes(library, _plotly())
+    library = _library(path.parent) if plotly == "directory" and view["figures"] else None
+    write_bytes(path, *_parts(view, plotly, PLOTLY_FILE if library is None else library.name))
+    if library is not None and not _same(library):
+        write_bytes(library, _plotly())
     return path
 
 
-def _parts(view: Mapping[str, Any], plotly: Plotly) -> tuple[bytes | Path, ...]:
+def _library(folder: Path) -> Path:
+    """Return where the figure library lies beside the pages of ``folder``.
+
+    Where another file has its name, it has its hash in its own: what lies there already is code, and may be a
+    stranger's.
+    """
+    library = folder / PLOTLY_FILE
+    if not os.path.lexists(library) or _same(library):
+        return library
+    return folder / PLOTLY_FILE.replace(".", f"-{_hash(_plotly())[:16]}.", 1)
+
+
+def _same(library: Path) -> bool:
+    """Return whether the file ``library`` is that of the package."""
+    try:
+        with Folder.open(library.parent) as place, place.open_file(library.name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == _hash(_plotly())
+    except OSError:
+        return False
+
+
+@functools.cache
+def _hash(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _parts(view: Mapping[str, Any], plotly: Plotly, library: str = PLOTLY_FILE) -> tuple[bytes | Path, ...]:
     """Return the page as what stands before the figure library, its file, and what comes after it.
 
     Its megabytes would take longer through a template than all else.  It is made to stand in a page:
@@ -75,7 +102,7 @@ def _parts(view: Mapping[str, Any], plotly: Plotly) -> tuple[bytes | Path, ...]:
         csp=CSP.format(file=" 'self' file:" if beside else ""),
         css=Markup(compact(environment.get_template("page.css").render())),  # noqa: S704 - shipped with ncukit
         js=Markup(compact(_source("page.js"))),  # noqa: S704 - shipped with ncukit
-        plotly_file=PLOTLY_FILE if beside else "",
+        plotly_file=library if beside else "",
         plotly=Markup(_HERE),  # noqa: S704 - no text of a report
     )  # fmt: skip
     before, here, after = text.partition(_HERE)
@@ -136,12 +163,11 @@ def _compiled() -> _Compiled | None:
     place = cache / "templates"
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = place.stat()
+        found = place.lstat()
     except OSError:
         return None
-    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return None
-    return _Compiled(place)
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return _Compiled(place) if own and is_own_way(place, os.path.expanduser("~")) else None
 
 
 class _Compiled(jinja2.BytecodeCache):
@@ -160,7 +186,10 @@ class _Compiled(jinja2.BytecodeCache):
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
         with contextlib.suppress(OSError):
-            kept = (self._place / bucket.key).read_bytes()
+            with Folder.open(self._place) as place, place.open_file(bucket.key) as file:
+                if os.fstat(file.fileno()).st_uid != os.geteuid():
+                    return
+                kept = file.read()
             head, code = kept[:_DIGEST], kept[_DIGEST:]
             if head == _digest(bucket, code):
                 bucket.code = marshal.loads(code)  # noqa: S302 - as it was written, in the user's own folder
