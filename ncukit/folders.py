@@ -11,12 +11,14 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, ELOOP, EPERM
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Self
+
+from ncukit.errors import ReportFormatError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -326,6 +328,24 @@ def is_own_way(path: str | os.PathLike[str], home: str = "") -> bool:
         elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
             return False
     return True
+
+
+def leads_out(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
+    """Return whether links lead from ``path``, which was found in ``folder``, out of it."""
+    root = os.path.realpath(folder)
+    return os.path.commonpath([root, os.path.realpath(path)]) != root
+
+
+def require_inside(files: Iterable[Path], folder: Path) -> None:
+    """Check that no link leads from one of ``files``, which were found in ``folder``, out of it.
+
+    Raises:
+        ReportFormatError: one does.
+    """
+    for file in files:
+        if leads_out(file, folder):
+            message = f"{file} is a link that leads out of the folder"
+            raise ReportFormatError(file, message, "put the file itself there, or name it yourself")
 
 
 def hidden_name() -> str:

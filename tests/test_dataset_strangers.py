@@ -321,6 +321,19 @@ def test_a_part_with_other_content_is_named_and_its_report_is_read(name: str, wo
 # What a folder holds
 
 
+def test_a_link_out_of_a_folder_of_repeats_or_ranks_is_refused(tmp_path: Path) -> None:
+    report(tmp_path / "private" / "secret.ncu-rep", "secret")
+    report(tmp_path / "repeats" / "a.ncu-rep", "a")
+    (tmp_path / "repeats" / "b.ncu-rep").symlink_to("../private/secret.ncu-rep")
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "ranks" / "rank0.json").symlink_to("/etc/passwd")
+    for words in (("compare", "repeats", "private"), ("ops", "ranks")):
+        done = ncukit(*words, cwd=tmp_path)
+        assert done.returncode == 4
+        assert "is a link that leads out of the folder" in done.stderr
+        assert "root:" not in done.stderr
+
+
 def test_a_link_out_of_the_folder_is_named_and_not_read(tmp_path: Path) -> None:
     report(tmp_path / "private" / "secret.ncu-rep", "secret")
     report(tmp_path / "shown" / "a.ncu-rep", "a")

@@ -430,11 +430,16 @@ def test_a_compiled_template_that_is_not_the_user_s_is_made_again(
         if how == "a link":
             path.rename(tmp_path / "other" / path.name)
             path.symlink_to(tmp_path / "other" / path.name)
+    monkeypatch.setattr(html, "write_bytes", lambda *_: None)
     if how == "of another user":
-        monkeypatch.setattr(html.os, "geteuid", lambda: 4242)
-        assert html._Compiled(compiled) is not None
-    else:
-        monkeypatch.setattr(html, "write_bytes", lambda *_: None)
+        fstat = os.fstat
+
+        def of_another(file: int) -> os.stat_result:
+            found = fstat(file)
+            regular = stat.S_ISREG(found.st_mode)
+            return os.stat_result((*found[:4], 4242, *found[5:10])) if regular else found
+
+        monkeypatch.setattr(os, "fstat", of_another)
     html._environment.cache_clear()
     assert rendered(transpose()) == first
     assert loaded == []

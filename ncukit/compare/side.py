@@ -12,6 +12,7 @@ from ncukit.collect.directory import PROFILE, RECORD, TIMING, inside, read_recor
 from ncukit.compare import baseline
 from ncukit.compare.samples import samples
 from ncukit.errors import ReportEmpty, ReportError, ReportNotFound
+from ncukit.folders import require_inside
 from ncukit.media import word
 from ncukit.model import Kernel, ReportFile, Wanted
 from ncukit.model.comparison import Side
@@ -64,6 +65,7 @@ def read_side(what: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], c
         found = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
         if not found:
             raise ReportNotFound(path, f"{path} holds no report", f"reports end in {' or '.join(SUFFIXES)}")
+        require_inside(found, path)
         return _reports(path.name or text, found, choice)
     if path.is_file():
         if path.suffix == ".json":

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ncukit.errors import ReportNotFound, UsageError
+from ncukit.folders import leads_out
 from ncukit.record import dataclass
 
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
@@ -42,9 +43,9 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> Inputs:
             found.setdefault(os.path.abspath(given), given)
             continue
         base, names = _meant(given)
-        root, any_file = os.path.realpath(base), False
+        any_file = False
         for name in sorted(names):
-            if (why := unfit(name, root)) is None:
+            if (why := unfit(name, base)) is None:
                 any_file = True
                 found.setdefault(os.path.abspath(name), name)
             else:
@@ -56,13 +57,10 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> Inputs:
 
 
 def unfit(name: str, root: str) -> str | None:
-    """Return why the file ``name``, which was found in a folder, is not read; None where it is.
-
-    ``root`` is the folder without links.
-    """
+    """Return why the file ``name``, which was found in the folder ``root``, is not read; None where it is."""
     if not is_text(name):
         return "its name is not UTF-8"
-    if os.path.commonpath([root, os.path.realpath(name)]) != root:
+    if leads_out(name, root):
         return "it is a link that leads out of the folder"
     return None
 

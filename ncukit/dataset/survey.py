@@ -88,7 +88,6 @@ def survey(
 
 def _walk(home: Path) -> _Found:
     found = _Found()
-    root = os.path.realpath(home)
     for place, folders, names in os.walk(home):
         if NAME in names and (state := _state(Path(place), home, found.skipped)) is not None:
             found.datasets[Path(place)] = state
@@ -102,7 +101,7 @@ def _walk(home: Path) -> _Found:
             found.runs.append(Path(place))
         for name in sorted(names):
             if name.endswith(SUFFIXES):
-                if (why := unfit(str(Path(place, name)), root)) is None:
+                if (why := unfit(str(Path(place, name)), str(home))) is None:
                     found.reports.append(Path(place, name))
                 else:
                     found.skip(Path(place, name), home, why)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ncukit.errors import ReportNotFound, UsageError
+from ncukit.folders import require_inside
 from ncukit.model.ops import TorchTrace
 from ncukit.read.torch_trace import read_torch
 from ncukit.record import dataclass
@@ -58,7 +59,9 @@ def _files(folder: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
     place = Path(folder)
     if not place.is_dir():
         raise ReportNotFound(place, f"there is no folder {place}", "check the path")
-    return _some(sorted(path for path in place.iterdir() if path.name.endswith(SUFFIXES)), str(place))
+    found = sorted(path for path in place.iterdir() if path.name.endswith(SUFFIXES))
+    require_inside(found, place)
+    return _some(found, str(place))
 
 
 def _some(files: Iterable[Path], where: str) -> list[Path]:
