@@ -8,10 +8,11 @@ another name elsewhere: it is replaced.
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, ELOOP, EPERM
 from io import BufferedReader
@@ -330,10 +331,20 @@ def is_own_way(path: str | os.PathLike[str], home: str = "") -> bool:
     return True
 
 
-def leads_out(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
-    """Return whether links lead from ``path``, which was found in ``folder``, out of it."""
-    root = os.path.realpath(folder)
-    return os.path.commonpath([root, os.path.realpath(path)]) != root
+def way_out(folder: str | os.PathLike[str]) -> Callable[[str | os.PathLike[str]], bool]:
+    """Return a function that says whether links lead from a file, which was found in ``folder``, out of it.
+
+    It resolves each folder once: ask it about the files of one search, and no later.
+    """
+    real = functools.cache(os.path.realpath)
+    root = real(os.fspath(folder))
+
+    def leads_out(path: str | os.PathLike[str]) -> bool:
+        name = os.fspath(path)
+        to = os.path.realpath(name) if os.path.islink(name) else real(os.path.dirname(name) or ".")
+        return bool(os.path.commonpath([root, to]) != root)
+
+    return leads_out
 
 
 def require_inside(files: Iterable[Path], folder: Path) -> None:
@@ -342,8 +353,9 @@ def require_inside(files: Iterable[Path], folder: Path) -> None:
     Raises:
         ReportFormatError: one does.
     """
+    leads_out = way_out(folder)
     for file in files:
-        if leads_out(file, folder):
+        if leads_out(file):
             message = f"{file} is a link that leads out of the folder"
             raise ReportFormatError(file, message, "put the file itself there, or name it yourself")
 

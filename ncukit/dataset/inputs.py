@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ncukit.errors import ReportNotFound, UsageError
-from ncukit.folders import leads_out
+from ncukit.folders import way_out
 from ncukit.record import dataclass
 
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
@@ -43,24 +43,24 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> Inputs:
             found.setdefault(os.path.abspath(given), given)
             continue
         base, names = _meant(given)
-        any_file = False
+        any_file, leads_out, before = False, way_out(base), len(skipped)
         for name in sorted(names):
-            if (why := unfit(name, base)) is None:
+            if (why := unfit(name, leads_out)) is None:
                 any_file = True
                 found.setdefault(os.path.abspath(name), name)
             else:
                 skipped.append(f"{legible(name)} is skipped: {why}")
         if not any_file:
-            hint = skipped[-1] if skipped else "quote patterns; ** means folders of any depth"
+            hint = skipped[-1] if len(skipped) > before else "quote patterns; ** means folders of any depth"
             raise ReportNotFound(given, f"no report matches {given!r}", hint)
     return Inputs(found, tuple(skipped))
 
 
-def unfit(name: str, root: str) -> str | None:
-    """Return why the file ``name``, which was found in the folder ``root``, is not read; None where it is."""
+def unfit(name: str, leads_out: Callable[[str], bool]) -> str | None:
+    """Return why the file ``name``, which was found in a folder, is not read; None where it is."""
     if not is_text(name):
         return "its name is not UTF-8"
-    if leads_out(name, root):
+    if leads_out(name):
         return "it is a link that leads out of the folder"
     return None
 

@@ -15,7 +15,7 @@ from ncukit.dataset.inputs import SUFFIXES, is_text, legible, unfit
 from ncukit.dataset.part_kernels import DamagedPart, kernels
 from ncukit.dataset.state import NAME, Entry, State
 from ncukit.errors import ReportError, ReportNotFound, UsageError
-from ncukit.folders import Folder
+from ncukit.folders import Folder, way_out
 from ncukit.model.run import Run
 from ncukit.model.survey import Measured, Origin, Survey, Unusable
 from ncukit.read.session import created
@@ -87,7 +87,7 @@ def survey(
 
 
 def _walk(home: Path) -> _Found:
-    found = _Found()
+    found, leads_out = _Found(), way_out(home)
     for place, folders, names in os.walk(home):
         if NAME in names and (state := _state(Path(place), home, found.skipped)) is not None:
             found.datasets[Path(place)] = state
@@ -101,7 +101,7 @@ def _walk(home: Path) -> _Found:
             found.runs.append(Path(place))
         for name in sorted(names):
             if name.endswith(SUFFIXES):
-                if (why := unfit(str(Path(place, name)), str(home))) is None:
+                if (why := unfit(str(Path(place, name)), leads_out)) is None:
                     found.reports.append(Path(place, name))
                 else:
                     found.skip(Path(place, name), home, why)
