@@ -105,6 +105,14 @@ def reader_here() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the key of runs out of the home of who runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def reader_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read reports in children, as users do: for damaged ones, and for tests of those children."""

@@ -98,6 +98,7 @@ class Lab:
                 monkeypatch.delenv(name)
         self.env(
             XDG_CACHE_HOME=str(shared / "cache"),
+            XDG_STATE_HOME=str(shared / "state"),
             RUNS=str(folder / "runs"),
             NCUKIT_FAKE_STATE=str(self.state),
             NCUKIT_FAKE_DEVICE=json.dumps({"name": "NVIDIA H100 Test", "cc": [9, 0]}),

@@ -144,8 +144,8 @@ def test_in_a_run_the_commands_name_its_script(full: Known) -> None:
 @pytest.mark.parametrize(
     ("directory", "commands"),
     [
-        ("runs/one", ["ncukit ops src/gemm.py --kernel step", "ncukit profile --resume runs/one"]),
-        ("", ["ncukit ops gemm.py --kernel step", "ncukit profile --resume one"]),
+        ("runs/one", ["ncukit ops src/gemm.py --kernel step", "ncukit profile --resume runs/one -- PROGRAM"]),
+        ("", ["ncukit ops gemm.py --kernel step", "ncukit profile --resume one -- PROGRAM"]),
     ],
     ids=["in a terminal", "on a page"],
 )
@@ -227,7 +227,9 @@ def test_a_failed_step_of_a_run_is_mended_first(full: Known) -> None:
     found = advise(replace(full, run=run, directory="reports/gemm"))
     assert (found.id, found.layer) == ("step-failed", "kernel")
     assert found.because == "No permission. Ask the administrator."
-    assert found.commands[0] == "ncukit profile --resume reports/gemm"
+    assert found.commands[0] == "ncukit profile --resume reports/gemm -- PROGRAM"
+    own = advise(replace(full, run=run, directory="reports/gemm", own=True))
+    assert own.commands[0] == "ncukit profile --resume reports/gemm"
 
 
 def test_the_kernel_that_matters_sends_down_to_its_line(full: Known) -> None:

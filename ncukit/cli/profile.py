@@ -10,6 +10,7 @@ import typer
 
 from ncukit.cli.output import complain, printable, warn
 from ncukit.errors import UsageError
+from ncukit.media import word
 
 if TYPE_CHECKING:
     from ncukit.collect.carry import Carried
@@ -164,7 +165,7 @@ def profile(
             raise UsageError("--resume goes on where the run is", "leave -o out")
         words, options = _recorded(resume, words, options)
     if dry_run:
-        _print_plan(words, options, output, json=json, dask=dask)
+        _print_plan(words, options, output, json=json, dask=dask, resume=resume)
         return
     from ncukit import api
     from ncukit.cli.progress import Teller
@@ -177,34 +178,67 @@ def profile(
 
 
 def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[list[str], ProfileOptions]:
-    """Return target and options of a run; what is given beside --resume is what it must have been."""
+    """Return target and options of a run that goes on; what is given beside --resume must be what it was.
+
+    Nothing that is run comes from a record that another user may have made.
+
+    Raises:
+        UsageError: the target is to be given again.
+    """
     from dataclasses import replace
 
     from ncukit.collect.directory import read_record
     from ncukit.collect.options import ProfileOptions
+    from ncukit.collect.seal import own
 
     run = read_record(path)
+    if words and not own(run):
+        return words, options
     recorded = ProfileOptions.from_dict(run.options)
+    target = run.target
+    source = target.get("source")
+    known = [*([source] if source else target.get("program", [])), *target["args"]]
+    if not own(run):
+        raise _to_be_given(path, f"{path} is not a run that you began", known, recorded)
+    if not words and any("***" in word for word in known):
+        raise _to_be_given(path, f"{path} does not hold the secrets of its command", known, recorded)
     default = ProfileOptions()
     plain = all(
         getattr(options, name) == getattr(default, name)
         for name in ProfileOptions.__dataclass_fields__
         if name != "timeout"
     )
-    target = run.target
-    source = target.get("source")
-    known = [source, *target["args"]] if source else [*target["program"], *target["args"]]
     timeout = options.timeout if options.timeout != default.timeout else recorded.timeout
     return words or known, replace(recorded if plain else options, timeout=timeout)
 
 
+def _to_be_given(path: Path, why: str, known: list[str], recorded: ProfileOptions) -> UsageError:
+    command = shlex.join(["ncukit", "profile", *recorded.words(), "--", *known])
+    how = f"ncukit profile --resume {word(path)} OPTIONS -- PROGRAM ARGS"
+    return UsageError(
+        f"{why}; its record says: {command}",
+        f"if that is what you want to run, give it yourself: {how}",
+        code="run-not-own",
+    )
+
+
 def _print_plan(
-    words: list[str], options: ProfileOptions, output: Path | None, *, json: bool, dask: str | None
+    words: list[str],
+    options: ProfileOptions,
+    output: Path | None,
+    *,
+    json: bool,
+    dask: str | None,
+    resume: Path | None,
 ) -> None:
+    from ncukit.collect.carry import check_asked
+    from ncukit.collect.directory import read_record
     from ncukit.collect.plan import plan
     from ncukit.collect.target import resolve
 
     target = resolve(words, options)
+    if resume is not None:
+        check_asked(resume, read_record(resume), target, options)
     planned = [
         (point, step) for point in options.points for step in plan(target.at(point), options, output=output)
     ]

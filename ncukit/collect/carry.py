@@ -14,8 +14,9 @@ from typing import Any
 
 from ncukit import __version__
 from ncukit.collect import capture, identity, measure, tracing
-from ncukit.collect.directory import PROFILE, RunDirectory, slug
+from ncukit.collect.directory import PROFILE, RunDirectory, read_record, slug
 from ncukit.collect.options import ProfileOptions
+from ncukit.collect.seal import own
 from ncukit.collect.session import Choose, Listener, Session, Silent, Stop, interrupted
 from ncukit.collect.target import Target
 from ncukit.errors import UsageError
@@ -112,21 +113,20 @@ def prepare(
             "give --gpu-kernel, or leave out --skip-nsys",
         )
     child = child_environment(env, keep=options.env, clean=options.clean_env)
+    if resume is not None:
+        check_asked(resume, read_record(resume), target, options)
     driver = cuda.driver(child.variables)
     tools = identity.tools_data(options, target.kind, env, child.variables)
     described, gpu = identity.target_data(target), identity.gpu_data(driver)
     if resume is not None:
         directory, run = RunDirectory.resume(resume)
-        now = identity.identity(described, options.as_dict(), tools, gpu)
-        before = identity.identity(run.target, run.options, run.tools, run.gpu)
-        if changed := identity.differences(before, now):
+        try:
+            _check_same(resume, run, identity.identity(described, options.as_dict(), tools, gpu))
+        except UsageError:
             directory.close()
-            raise UsageError(
-                f"{resume} cannot go on: other than then {'is' if len(changed) == 1 else 'are'} "
-                f"{' and '.join(changed)}",
-                "start a new run without --resume",
-                code=CHANGED,
-            )
+            raise
+        if not own(run):  # a program that lies there is not taken for the one that its source compiles to
+            run = replace(run, steps=tuple(step for step in run.steps if step.name != "compile"))
     else:
         run = Run(
             created=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
@@ -142,6 +142,27 @@ def prepare(
         directory = RunDirectory.create(output, run_name(target, driver, env))
     heard = listener or Silent()
     return Session(directory, target, options, run, child, env, driver, heard)
+
+
+def check_asked(path: Path, run: Run, target: Target, options: ProfileOptions) -> None:
+    """Check that ``run``, which is to go on, was asked for ``target`` and ``options``; nothing is started.
+
+    Raises:
+        UsageError: it was asked for something else.
+    """
+    asked = identity.identity(identity.target_data(target), options.as_dict(), run.tools, run.gpu)
+    _check_same(path, run, asked)
+
+
+def _check_same(path: Path, run: Run, now: Mapping[str, Any]) -> None:
+    before = identity.identity(run.target, run.options, run.tools, run.gpu)
+    if changed := identity.differences(before, now):
+        raise UsageError(
+            f"{path} cannot go on: other than then {'is' if len(changed) == 1 else 'are'} "
+            f"{' and '.join(changed)}",
+            "start a new run without --resume",
+            code=CHANGED,
+        )
 
 
 def run_name(target: Target, driver: cuda.Driver, environ: Mapping[str, str]) -> str:

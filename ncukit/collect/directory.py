@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from errno import ELOOP
 from pathlib import Path
 
+from ncukit.collect.seal import sealed
 from ncukit.errors import ReportFormatError, UsageError
 from ncukit.folders import Folder, Refused
 from ncukit.media import word
@@ -161,9 +162,11 @@ class RunDirectory:
             os.fsync(file.fileno())
         return self.adopt(beside, name)
 
-    def record(self, run: Run) -> None:
-        """Write run.json."""
+    def record(self, run: Run) -> Run:
+        """Write run.json, and return ``run`` with its seal."""
+        run = sealed(run)
         self.write(RECORD, json.dumps(run.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        return run
 
     def holds(self, file: OutputFile) -> bool:
         """Return whether ``file`` is there as it was recorded."""

@@ -86,6 +86,32 @@ class ProfileOptions:
         params = {name: list(values) for name, values in self.params.items()}
         return {**asdict(self), "params": params, "env": list(self.env), "tools": dict(self.tools)}
 
+    def words(self) -> list[str]:
+        """Return the words of the command line that ask for the same.
+
+        >>> ProfileOptions(kernel="gemm", params={"n": ("8", "16")}, l2_flush=False, skip_ncu=True).words()
+        ['--kernel', 'gemm', '--param', 'n=8,16', '--skip-ncu', '--no-l2-flush']
+        """
+        found: list[str] = []
+        plain = type(self)()
+        for name in self.__dataclass_fields__:
+            option, value = f"--{name.replace('_', '-')}", getattr(self, name)
+            if name == "params":
+                found += [
+                    w for key, values in value.items() for w in ("--param", f"{key}={','.join(values)}")
+                ]
+            elif name == "tools":
+                found += [w for tool, path in value.items() for w in (f"--{tool}", path)]
+            elif name == "env":
+                found += [w for variable in value for w in (option, variable)]
+            elif value == getattr(plain, name):
+                continue
+            elif isinstance(value, bool):
+                found.append(option if value else f"--no-{option[2:]}")
+            else:
+                found += [option, str(value)]
+        return found
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ProfileOptions:
         """Return the options that ``data`` (from `as_dict`) holds; what it lacks has its default."""

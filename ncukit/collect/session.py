@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from ncukit.collect.directory import (
     RunDirectory,
 )
 from ncukit.collect.options import ProfileOptions
+from ncukit.collect.seal import going_on
 from ncukit.collect.target import Target
 from ncukit.errors import ToolError
 from ncukit.model.run import Chosen, Run, StepRecord, Timing
@@ -169,8 +169,7 @@ class Session:
 
     def update(self, **changes: Any) -> None:
         """Change the record, and write it."""
-        self.run = replace(self.run, **changes)
-        self.directory.record(self.run)
+        self.run = self.directory.record(replace(self.run, **changes))
 
     def finished(self, name: str, *files: str) -> bool:
         """Return whether step ``name`` was done before and its ``files`` are still as recorded."""
@@ -187,7 +186,7 @@ class Session:
 
 def interrupted(session: Session, stop: KeyboardInterrupt, *, evidence: bool) -> None:
     """Record that the run was broken off, and in which step; note on ``stop`` how it goes on."""
-    how = f"ncukit profile --resume {shlex.quote(str(session.directory.path))} goes on"
+    how = f"{going_on(session.directory.path, session.run)} goes on"
     cause = Failure("interrupted", "interrupted", "the run was interrupted", how).as_dict()
     steps = tuple(
         replace(step, state="failed", failure=cause) if step.state == "planned" else step

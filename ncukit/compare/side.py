@@ -9,11 +9,11 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from ncukit.collect.directory import PROFILE, RECORD, TIMING, inside, read_record, read_timing
+from ncukit.collect.seal import going_on
 from ncukit.compare import baseline
 from ncukit.compare.samples import samples
 from ncukit.errors import ReportEmpty, ReportError, ReportNotFound
 from ncukit.folders import require_inside
-from ncukit.media import word
 from ncukit.model import Kernel, ReportFile, Wanted
 from ncukit.model.comparison import Side
 from ncukit.model.recorded import Recorded
@@ -129,9 +129,7 @@ def _run(path: Path, choice: Choice) -> Side:
     run = read_record(path)
     report = inside(path, PROFILE)
     if not report.is_file():
-        raise ReportNotFound(
-            report, f"the run {path} holds no counters", f"ncukit profile --resume {word(path)}"
-        )
+        raise ReportNotFound(report, f"the run {path} holds no counters", going_on(path, run))
     side = _reports(path.name, [report], choice)
     tools = run.tools.get("ncu")
     version = tools.get("version") if isinstance(tools, dict) else None

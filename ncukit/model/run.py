@@ -116,6 +116,8 @@ class Run:
     """Of a sweep: parameters and folder of each point."""
     status: Literal["running", "complete", "incomplete", "failed"] = "running"
     error: Mapping[str, Any] | None = None
+    seal: str | None = None
+    """See `ncukit.collect.seal`."""
     schema: str = RUN_SCHEMA
 
     def step(self, name: str) -> StepRecord | None:

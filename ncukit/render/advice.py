@@ -74,6 +74,7 @@ def of_run(page: RunPage, directory: str = "") -> Advice:
     With it, commands also say where the run's program lies; without, they hold no folder of this machine.
     """
     from ncukit.collect.directory import PROFILE, TORCH_TRACE, TRACE
+    from ncukit.collect.seal import own
     from ncukit.diagnose.timeline.match import Matcher
 
     match = None
@@ -91,6 +92,7 @@ def of_run(page: RunPage, directory: str = "") -> Advice:
             trace=f"{folder}/{TORCH_TRACE if page.tracer == 'torch' else TRACE}",
             directory=folder,
             source=typed(source) if directory and source else PurePath(source).name,
+            own=own(page.run),
         )
     )
 

@@ -58,6 +58,12 @@ def collect(known: Known) -> str:
     return f"ncu --set full --import-source on{which} -o again {PROGRAM}"
 
 
+def go_on(known: Known) -> str:
+    """Return the command that goes on with the run; the program of a stranger's run is to be given."""
+    command = f"ncukit profile --resume {word(known.directory, 'RUNDIR')}"
+    return command if known.own else f"{command} -- PROGRAM"
+
+
 def trial(known: Known) -> str:
     """Return the command that holds one change against what there is."""
     return f"ncukit experiment {_source(known) or 'MY_KERNEL.py'} --baseline OLD --variant NEW"

@@ -18,7 +18,8 @@ class Known:
     """What is known; any of it may be missing.
 
     ``match`` is the launch of ``diagnosis`` in ``timeline``; ``launches`` is how many the report holds;
-    ``report``, ``trace``, ``directory`` and ``source``, the program of the run, name files in commands.
+    ``report``, ``trace``, ``directory`` and ``source``, the program of the run, name files in commands;
+    ``own`` says whether this user recorded the run.
     """
 
     diagnosis: Diagnosis | None = None
@@ -31,6 +32,7 @@ class Known:
     trace: str = ""
     directory: str = ""
     source: str = ""
+    own: bool = False
 
     @property
     def share(self) -> float | None:

@@ -28,7 +28,7 @@ def _failed(known: Known) -> Iterator[Advice]:
         yield Advice(
             "step-failed", False, layer, f"Mend the step {step.name} and go on with the run",
             f"{_begun(str(step.failure.get('message') or 'it failed'))} {_begun(hint)}".strip(),
-            (f"ncukit profile --resume {commands.word(known.directory, 'RUNDIR')}", "ncukit doctor"),
+            (commands.go_on(known), "ncukit doctor"),
             bound=bounds.of_top(known),
         )  # fmt: skip
     if known.diagnosis is not None and known.diagnosis.verdict.cls == "failed":

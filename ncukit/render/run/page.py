@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ncukit.collect.directory import METRICS, PAGE, PROFILE, RunDirectory
+from ncukit.collect.seal import going_on
 from ncukit.errors import ReportEmpty
 from ncukit.model.run import OutputFile, Run
 from ncukit.render.advice import of_run
@@ -92,7 +93,9 @@ def run_view(loaded: RunPage, *, command: str = "") -> dict[str, Any]:
         return _traced(loaded, generated, command)
     if loaded.timing is not None:
         return _timed(loaded, generated, command)
-    raise ReportEmpty(loaded.path, f"the run in {loaded.path} measured nothing", "go on with --resume")
+    raise ReportEmpty(
+        loaded.path, f"the run in {loaded.path} measured nothing", going_on(loaded.path, loaded.run)
+    )
 
 
 def _traced(loaded: RunPage, generated: str, command: str) -> dict[str, Any]:
