@@ -23,7 +23,7 @@ REASONS: dict[str, str] = {
     "lfs_pointer": "is a git LFS pointer, not the report itself",
     "magic_only": "is cut off after 4 bytes",
     "nsys_renamed": "is a report of Nsight Systems",
-    "random": "is of an unknown format: it begins 22 2e 6f 81",
+    "random": "is of an unknown format",
     "truncated_half": "is truncated: it ends at byte 24000, inside result 1",
     "truncated_minus100": "is truncated: it ends at byte 48071, inside the header of block 11",
 }

@@ -615,7 +615,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
         ("show x/other.json", "JSON text", ""),
         ("ops x/k.ncu-rep", "but a report of Nsight Compute (ncu)", "ncukit show x/k.ncu-rep"),
         ("ops x/t.nsys-rep", "but a report of Nsight Systems", "ncukit timeline x/t.nsys-rep;"),
-        ("ops x/text", "but text (it begins", "profile.export_chrome_trace()"),
+        ("ops x/text", "but text of no known format", "profile.export_chrome_trace()"),
         ("show x/lfs.ncu-rep", "a git LFS pointer", "git -C x lfs pull --include=lfs.ncu-rep"),
         ("timeline x/lfs.nsys-rep", "a git LFS pointer", "git -C x lfs pull --include=lfs.nsys-rep"),
     ],

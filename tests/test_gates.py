@@ -246,7 +246,7 @@ def test_the_nearest_file_upwards_counts_up_to_the_repository(tmp_path: Path) ->
         ("[compare.kernels.a]\nfail = []", "[compare.kernels.a] has no key 'fail'"),
         ("[compares]", "there is no table [compares]"),
         ("compare = 3", "compare is no table"),
-        ("[compare", "is no valid TOML"),
+        ("[compare", "is not valid TOML"),
     ],
 )
 def test_what_nobody_knows_is_an_error(text: str, message: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from fnmatch import fnmatchcase
@@ -13,7 +14,7 @@ from ncukit.collect.options import ProfileOptions
 from ncukit.collect.target import Target
 from ncukit.errors import ToolError
 from ncukit.tools import cuda, host, locate
-from ncukit.tools.environment import ChildEnvironment, redact
+from ncukit.tools.environment import ChildEnvironment, redact_words
 from ncukit.tools.probe import probe
 from ncukit.tools.run import run
 
@@ -48,7 +49,7 @@ def target_data(target: Target) -> dict[str, Any]:
     return {
         **{name: value for name, value in asdict(target).items() if name != "source"},
         "program": list(target.program),
-        "args": [redact(word) for word in target.args],
+        "args": redact_words(target.args, os.environ),
         "params": dict(target.params),
         "source": None if source is None else str(source.absolute()),
         "sha256": None if source is None else hashlib.sha256(source.read_bytes()).hexdigest(),

@@ -25,7 +25,7 @@ from ncukit.errors import ToolError
 from ncukit.model.run import Chosen, Run, StepRecord, Timing
 from ncukit.model.trace import Trace
 from ncukit.tools import cuda, locate
-from ncukit.tools.environment import ChildEnvironment, redact
+from ncukit.tools.environment import ChildEnvironment, redact_words
 from ncukit.tools.failures import Failure
 from ncukit.tools.probe import Probe, probe
 from ncukit.tools.run import Completed, run
@@ -130,7 +130,8 @@ class Session:
         for file in (*OUTPUTS.get(name, ()), METRICS, PAGE):
             self.directory.remove(file)
         final, beside = str(self.directory.path), str(self.directory.scratch) if command else ""
-        shown = tuple(redact(word.replace(beside, final) if beside else word) for word in command)
+        words = [word.replace(beside, final) if beside else word for word in command]
+        shown = tuple(redact_words(words, self.environ))
         record = StepRecord(name, "planned", shown, attempts=(before.attempts if before else 0) + 1)
         self.listener.started(name, command)
         return self.put(record)

@@ -12,6 +12,7 @@ fail_on = ["spill_inst > 0"]
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -58,8 +59,14 @@ def load_settings(start: Path | None = None, file: Path | None = None) -> Settin
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}", "check the path") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{file} is no valid TOML: {error}", "mend the file") from error
+    except RecursionError as error:
+        raise UsageError(f"{file} is not valid TOML: it is nested too deeply", "mend the file") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not valid TOML: it is not UTF-8", "mend the file") from error
+    except ValueError as error:  # also a number of thousands of digits
+        place = re.search(r"\(at [^()]*\)$", str(error))
+        where = f" {place[0]}" if place else ""
+        raise UsageError(f"{file} is not valid TOML{where}", "mend the file") from error
     return _settings(data, file)
 
 

@@ -86,5 +86,5 @@ def read_counts(path: str | Path) -> list[Counted]:
             for row in data["functions"]
             if "_lsprof.Profiler" not in row["name"]
         ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReportFormatError(path, f"{path} holds no counts of cProfile: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ReportFormatError(path, f"{path} holds no counts of cProfile") from error

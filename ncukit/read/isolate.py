@@ -107,11 +107,18 @@ class Reader:
         how = detail or (signal.Signals(-status).name if status < 0 else f"exit code {status}")
         if -status == getattr(signal, "SIGALRM", None):
             how = "it made no progress"
-        return ReaderCrashed(
-            self.path,
-            f"{self.path}: the reader crashed on this file ({how})",
-            "the file is damaged inside; copy it again from where it was made, or profile again",
-        )
+        hint = "the file is damaged inside; copy it again from where it was made, or profile again"
+        if _memory_is_limited():
+            hint = f"memory is limited here (ulimit -v): raise the limit; if it fails again, {hint}"
+        return ReaderCrashed(self.path, f"{self.path}: the reader crashed on this file ({how})", hint)
+
+
+def _memory_is_limited() -> bool:
+    """Return whether the memory of a process is limited: the library aborts where it gets none."""
+    import resource
+
+    limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+    return any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in limits)
 
 
 def results(path: str, wanted: Wanted) -> Iterator[native.Plain]:

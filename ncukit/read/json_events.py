@@ -205,6 +205,8 @@ class _Text:
                 mended, self._buffer = True, _NO_NUMBER.sub(r"\1null", self._buffer[self._at :])
                 self._at = 0
                 continue
+            except ValueError as error:  # Python refuses to convert a number of thousands of digits
+                raise _Fault("a number has too many digits") from error
             except RecursionError as error:
                 raise _Fault("it is nested too deeply") from error
             open_end = not isinstance(value, dict | list | str) and self._buffer[end : end + 1] not in _AFTER

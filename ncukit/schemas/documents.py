@@ -63,8 +63,10 @@ def _object(file: Path, again: str, constant: Callable[[str], float], found: boo
         raise ReportNotFound(file, f"{file} cannot be read: {error.strerror}", "check the path") from error
     except UnicodeEncodeError as error:
         raise _damaged(file, "a text holds half of a character", again) from error
-    except (ValueError, RecursionError) as error:
-        raise _damaged(file, str(error), again) from error
+    except RecursionError as error:
+        raise _damaged(file, "it is nested too deeply", again) from error
+    except ValueError as error:
+        raise _damaged(file, str(error).partition(";")[0], again) from error
     if not isinstance(data, dict):
         raise _damaged(file, "it holds no object", again)
     return data

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from ncukit.tools.doctor import Examination
-from ncukit.tools.environment import child_environment, redact
+from ncukit.tools.environment import BUNDLED, child_environment, redact
 from ncukit.whole import beside
 
 _KERNEL_FILES = ("proc/driver/nvidia/version", "proc/driver/nvidia/params", "proc/sys/kernel/osrelease")
@@ -41,7 +41,11 @@ def write_bundle(
     files = {
         "doctor.json": json.dumps(examination.as_dict(), indent=1, ensure_ascii=False),
         "environment.json": json.dumps(
-            {"variables": dict(kept.variables), "withheld": kept.dropped}, indent=1
+            {
+                "variables": {name: value for name, value in kept.variables.items() if name in BUNDLED},
+                "withheld": kept.dropped,
+            },
+            indent=1,
         ),
         "packages.txt": "\n".join(sorted({f"{d.name}=={d.version}" for d in metadata.distributions()})),
         "system.txt": f"{platform.platform()}\nPython {platform.python_version()}\n",

@@ -156,7 +156,7 @@ def _json(text: str) -> dict[str, Any] | None:
         if part.lstrip().startswith("{"):
             try:
                 data = json.loads(part)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(data, dict):
                 return data
