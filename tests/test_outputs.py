@@ -13,10 +13,10 @@ import pytest
 
 from scripts.outputs import __main__ as net
 from scripts.outputs import run
-from scripts.outputs.cases import ALL, Case, cases, subjects
+from scripts.outputs.cases import ALL, CHOSEN, NAMED, Case, cases, kind, subjects
 from scripts.outputs.compare import differences
 from scripts.outputs.run import Output
-from tests.conftest import CHECKOUT, shared_folder
+from tests.conftest import CHECKOUT, no_shared, shared_folder
 
 PROGRAM = """\
 import sys
@@ -204,6 +204,22 @@ def test_a_difference_is_shown_where_it_is(
     (group,) = differences({case: Output(0, {part: before})}, {case: Output(0, {part: after})})
     assert group.hunk == hunk
     assert hunk[1] in group.text()
+
+
+def test_a_long_line_is_cut_to_where_it_differs() -> None:
+    before, after = (f"{'a' * 900}{end}{'b' * 900}".encode() for end in ("old", "new"))
+    case = Case("a", ("show",))
+    (group,) = differences({case: Output(0, {"stdout": before})}, {case: Output(0, {"stdout": after})})
+    assert "aoldb" in group.text()
+    assert "anewb" in group.text()
+    assert len(group.text()) < 700
+
+
+@pytest.mark.skipif(not (shared_folder() / "reports").is_dir(), reason=no_shared())
+def test_every_kind_of_file_is_among_the_named_ones() -> None:
+    found = subjects(CHECKOUT / "reports" / "samples", shared_folder())
+    assert found.keys() >= CHOSEN
+    assert {kind(found[name]) for name in CHOSEN} == set(NAMED)
 
 
 def test_a_file_that_one_side_writes_is_a_difference() -> None:

@@ -48,7 +48,7 @@ EACH: dict[str, tuple[str, ...]] = {
         "show -v {file}",
         "show --json {file}",
         "show --format markdown {file}",
-        "show --source --sass {file}",
+        "show --source {file}",
         "metrics --json {file}",
         "report {file} -o page.html",
     ),
@@ -72,12 +72,9 @@ EACH: dict[str, tuple[str, ...]] = {
         "ops {file}",
         "ops --json {file}",
         "ops {file} -o page.html",
-        "ops --top 3 {file}",
-        "advise {file}",
-        "timeline {file}",
     ),
 }
-"""Six command lines for every file of a kind, at width 80."""
+"""Six command lines for every file of a kind, three for a folder of ranks, at width 80."""
 
 REPORT_TEXT = (
     "show {file}",
@@ -92,7 +89,7 @@ REPORT_TEXT = (
     "compare {partner} {file}",
     "compare -v {file} {partner} --match order",
     "advise {file}",
-    "roofline gemm --m 512 --n 512 --k 512 --dtype fp16 --report {file}",
+    "roofline gemm --m 512 --n 512 --k 512 --dtype fp16 --report {file} --launch 1",
 )
 REPORT_DATA = (
     "show --json {file}",
@@ -136,7 +133,7 @@ NAMED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "report": (REPORT_TEXT, REPORT_DATA),
     "nsys": (NSYS_TEXT, NSYS_DATA),
     "torch": (TORCH_TEXT, TORCH_DATA),
-    "ranks": (("ops {file}", "ops --top 3 {file}"), ("ops --json {file}", "ops {file} -o page.html")),
+    "ranks": (("ops {file}",), ("ops --json {file}", "ops {file} -o page.html")),
 }
 """About 25 command lines for the named files: what is read in a terminal, and what is not."""
 
@@ -152,8 +149,8 @@ CHOSEN = frozenset(
         "reports/csv/ncu-output-01.csv",
         "reports/broken/truncated_half.ncu-rep",
         "reports/nsys/trace-09.sqlite",
-        "reports/torch/trace-02.json.gz",
-        "cases/traces/T12-interleaved-ranks",
+        "reports/torch/trace-03.json.gz",
+        "cases/traces/T25-clock-skew/traces",
     )
 )
 """Twelve files of different kinds."""
@@ -194,7 +191,10 @@ NO_FILE_DATA = (
     "roofline --json",
     "roofline gemm --m 8192 --n 8192 --k 8192 --dtype bf16 --gpu h100-sxm --json",
     "schema",
-    *(f"schema ncukit.{name}/1" for name in ("kernel", "compare", "timeline", "ops", "advice", "no-such")),
+    *(
+        f"schema ncukit.{name}/1"
+        for name in ("kernel", "comparison", "timeline", "ops", "ranks", "advice", "no-such")
+    ),
 )
 
 REPORTS = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv", ".txt")
@@ -227,8 +227,8 @@ def subjects(samples: Path, shared: Path) -> dict[str, Path]:
     for place in places:
         files = [path for path in sorted((shared / place).glob("*")) if path.is_file() and kind(path)]
         found |= {(place / path.name).as_posix(): path for path in files}
-        if place.parent.name == "traces" and any(kind(path) == "torch" for path in files):
-            found[place.as_posix()] = shared / place
+    ranks = sorted((shared / "cases" / "traces").glob("*/traces"))
+    found |= {path.relative_to(shared).as_posix(): path for path in ranks}
     return found
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,10 +44,20 @@ class Group:
                 f"== {self.kind}, {len(self.places)} times",
                 *(f"   {case.title}" for case, _ in places),
                 *([f"   and {more} more"] if more else []),
-                *(line if full or len(line) <= WIDTH else f"{line[:WIDTH]} ..." for line in lines),
+                *(lines if full else _cut(lines)),
                 *([f"... {cut} more lines"] if cut else []),
             )
         )
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    """Return the lines, of long ones the part where the first removed and the first added one begin to differ."""
+    first = [next((line for line in lines if line.startswith(sign)), "") for sign in "-+"]
+    start = max(1, 1 + len(os.path.commonprefix([line[1:] for line in first])) - WIDTH // 4)
+    return [
+        line if len(line) <= WIDTH else f"{line[0]}{'... ' * (start > 1)}{line[start : start + WIDTH]} ..."
+        for line in lines
+    ]
 
 
 def differences(before: Mapping[Case, Output], after: Mapping[Case, Output]) -> list[Group]:
