@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from scripts.outputs.cases import Case
@@ -51,9 +50,13 @@ class Group:
 
 
 def _cut(lines: Sequence[str]) -> list[str]:
-    """Return the lines, of long ones the part where the first removed and the first added one begin to differ."""
+    """Return the lines; of long ones the part where the first removed and the first added one differ."""
     first = [next((line for line in lines if line.startswith(sign)), "") for sign in "-+"]
-    start = max(1, 1 + len(os.path.commonprefix([line[1:] for line in first])) - WIDTH // 4)
+    same = sum(
+        1
+        for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*(line[1:] for line in first), strict=False))
+    )
+    start = max(1, 1 + same - WIDTH // 4)
     return [
         line if len(line) <= WIDTH else f"{line[0]}{'... ' * (start > 1)}{line[start : start + WIDTH]} ..."
         for line in lines
