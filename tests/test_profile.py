@@ -585,6 +585,11 @@ if pathlib.Path("hold").exists() and len(open(os.environ["RUNS"]).readlines()) =
     assert not list(folder.parent.glob(".*"))
 
 
+def resumed(of: Lab, folder: str = "copy") -> list[str]:
+    """Return the words that go on with the copy of a run that was begun in another folder."""
+    return ["profile", "--resume", folder, str(of.folder / "work.py"), *RUN[2:]]
+
+
 @pytest.fixture(scope="module")
 def forbidden(tmp_path_factory: pytest.TempPathFactory, stands: Path) -> tuple[Lab, Outcome]:
     """A run that has no counters, to be resumed."""
@@ -609,29 +614,29 @@ def test_another_run_is_not_resumed_and_what_changed_is_said(
 ) -> None:
     shutil.copytree(forbidden[1].folder or Path(), "copy")
     script = forbidden[0].folder / "work.py"
-    words = ["profile", "--resume", "copy"]
+    words = resumed(forbidden[0])
     if change == "script":
         script.write_text(WORKLOAD + "\n# changed\n")
     elif change == "options":
-        words += [str(script), "--kernel", "gemm", "--repeat", "3", "--preset", "quick"]
+        words += ["--preset", "quick"]
     elif change == "gpu":
         monkeypatch.setattr(driver, "SOURCE", altered_driver(lab.folder, "u[i] = i;", "u[i] = 7;"))
         with_driver(lab, lab.folder / "other")
     elif change == "tool":
         lab.env(NCUKIT_FAKE_VERSION="2024.3.0.0")
     else:
-        words += [str(script), "--kernel", "gemm", "--repeat", "3", "--", "more"]
-    again = lab(*words)
+        words += ["--", "more"]
+    ran = lab(*words)
     script.write_text(WORKLOAD)
-    assert again.code == 2
-    assert said in again.err
+    assert ran.code == 2
+    assert said in ran.err
     assert not (lab.folder / "runs").exists()
 
 
 def test_a_failed_step_is_tried_again(lab: Lab, forbidden: tuple[Lab, Outcome]) -> None:
     shutil.copytree(forbidden[1].folder or Path(), "runs_of/copy")
-    again = lab("profile", "--resume", "runs_of/copy")
-    assert again.code == 0, again.err
+    ran = lab(*resumed(forbidden[0], "runs_of/copy"))
+    assert ran.code == 0, ran.err
     record = json.loads(Path("runs_of/copy/run.json").read_text())
     assert [step["state"] for step in record["steps"]] == ["done"] * 5
     assert record["error"] is None
@@ -642,7 +647,7 @@ def test_a_damaged_file_is_made_again(lab: Lab, done: tuple[Lab, Outcome]) -> No
     folder = Path("copy")
     shutil.copytree(done[1].folder or Path(), folder)
     (folder / "profile.ncu-rep").write_bytes(b"NVR\0")
-    assert lab("profile", "--resume", "copy").code == 0
+    assert lab(*resumed(done[0])).code == 0
     list(whole(folder))
     assert len(lab.bodies()) == 1
 
@@ -654,7 +659,7 @@ def test_a_stale_report_is_never_taken_for_a_new_one(lab: Lab, done: tuple[Lab, 
     record["steps"] = []  # so that all is done again
     (folder / "run.json").write_text(json.dumps(record))
     lab.env(NCUKIT_FAKE_NCU="silent")
-    assert lab("profile", "--resume", "copy").code == 5
+    assert lab(*resumed(done[0])).code == 5
     again = json.loads((folder / "run.json").read_text())
     assert again["error"]["code"] == "stale-output"
     assert again["isolation"] is None

@@ -29,9 +29,9 @@ def profile(
     """Time, trace and measure one kernel of ``target`` (a file, or words of a command) in a run directory.
 
     The result has the directory, the record (`ncukit.model.run.Run`) and the first failure, if any: what was
-    gained before it is kept.  ``resume`` goes on with a run that was broken off.  With ``dask``, the address
-    of a scheduler, workers that declare a GPU measure the points of a sweep; they see the same files under
-    the same paths.
+    gained before it is kept.  ``resume`` goes on with a run that was broken off, if ``target`` and
+    ``options`` are those of its record.  With ``dask``, the address of a scheduler, workers that declare a
+    GPU measure the points of a sweep; they see the same files under the same paths.
 
     Raises:
         UsageError: target and options do not fit, or the directory is in use.

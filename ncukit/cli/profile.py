@@ -70,7 +70,11 @@ def profile(
         Path | None, typer.Option("--output", "-o", metavar="RUNDIR", help="Folder of the run, a new one.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="RUNDIR", help="Go on with a run that was broken off.")
+        Path | None,
+        typer.Option(
+            metavar="RUNDIR",
+            help="Go on with a run that was broken off; if it is not your own, give its program too.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print every command that would run; run none.")
@@ -199,7 +203,7 @@ def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[li
     source = target.get("source")
     known = [*([source] if source else target.get("program", [])), *target["args"]]
     if not own(run):
-        raise _to_be_given(path, f"{path} is not a run that you began", known, recorded)
+        raise _to_be_given(path, f"{path} is not a run that you began in this folder", known, recorded)
     if not words and any("***" in word for word in known):
         raise _to_be_given(path, f"{path} does not hold the secrets of its command", known, recorded)
     default = ProfileOptions()

@@ -162,9 +162,9 @@ class RunDirectory:
             os.fsync(file.fileno())
         return self.adopt(beside, name)
 
-    def record(self, run: Run) -> Run:
-        """Write run.json, and return ``run`` with its seal."""
-        run = sealed(run)
+    def record(self, run: Run, cwd: Path | None = None) -> Run:
+        """Write run.json, and return ``run``, which runs in ``cwd``, with its seal."""
+        run = sealed(run, cwd)
         self.write(RECORD, json.dumps(run.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
         return run
 

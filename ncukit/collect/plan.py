@@ -32,7 +32,7 @@ class Planned:
 class _Nowhere(RunDirectory):
     """A run directory that is not made."""
 
-    def record(self, run: Run) -> Run:
+    def record(self, run: Run, cwd: Path | None = None) -> Run:
         """Write nothing."""
         return run
 

@@ -1,8 +1,9 @@
-"""The seal of a run: by it ncukit knows a run that the same user recorded.
+"""The seal of a run: by it ncukit knows a run that the same user recorded in the same folder.
 
 A run directory may come from somebody else, and its record names a program, tools and variables.  The seal is
 a hash of those with a key that lies in the user's state folder and that nobody else can read.  It covers no
-path of the run directory, which may be moved or copied: a copied record still holds the user's own command.
+path of the run directory, which may be moved or copied: whoever copies a sealed record makes the user's own
+command of it, to be run from the folder in which it was begun.
 """
 
 from __future__ import annotations
@@ -23,25 +24,25 @@ KEY = "key"
 _SIZE = 32
 
 
-def sealed(run: Run) -> Run:
-    """Return ``run`` with its seal, or without one where the key cannot be kept."""
+def sealed(run: Run, cwd: Path | None = None) -> Run:
+    """Return ``run`` with its seal, without one where the key cannot be kept; it is run in ``cwd``."""
     key = _key(make=True)
-    return replace(run, seal=None if key is None else _seal(run, key))
+    return replace(run, seal=None if key is None else _seal(run, key, cwd))
 
 
 def own(run: Run) -> bool:
-    """Return whether this user's ncukit recorded ``run``."""
+    """Return whether this user's ncukit recorded ``run`` in the current folder."""
     key = _key(make=False) if run.seal else None
     return key is not None and hmac.compare_digest(str(run.seal).encode(), _seal(run, key).encode())
 
 
 def going_on(path: str | os.PathLike[str], run: Run) -> str:
-    """Return the command that goes on with ``run`` in ``path``; a stranger's run lacks its program."""
+    """Return the command that goes on with ``run`` in ``path``; a stranger's program is to be given."""
     command = f"ncukit profile --resume {word(path)}"
     return command if own(run) else f"{command} -- PROGRAM"
 
 
-def _seal(run: Run, key: bytes) -> str:
+def _seal(run: Run, key: bytes, cwd: Path | None = None) -> str:
     """Return the hash of all that a run which goes on takes from its record."""
     compiled = run.step("compile")
     parts = {
@@ -51,8 +52,16 @@ def _seal(run: Run, key: bytes) -> str:
         "options": run.options,
         "tools": run.tools,
         "compiled": [] if compiled is None else [asdict(file) for file in compiled.files],
+        "cwd": _folder() if cwd is None else str(cwd),
     }
     return hmac.digest(key, json.dumps(parts, sort_keys=True).encode(), "sha256").hex()
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it is deleted
+        return ""
 
 
 def _key(*, make: bool) -> bytes | None:

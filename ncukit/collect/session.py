@@ -170,7 +170,7 @@ class Session:
 
     def update(self, **changes: Any) -> None:
         """Change the record, and write it."""
-        self.run = self.directory.record(replace(self.run, **changes))
+        self.run = self.directory.record(replace(self.run, **changes), self.cwd)
 
     def finished(self, name: str, *files: str) -> bool:
         """Return whether step ``name`` was done before and its ``files`` are still as recorded."""
