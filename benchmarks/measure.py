@@ -55,7 +55,7 @@ def ratio(what: str, ours: float, beside: float, unit: str, name: str, limit: fl
         amount(ours, unit),
         f"{amount(beside, unit)} ({name})",
         f"{found:.2f} x",
-        "" if limit is None else f"{limit:g} x",
+        "" if limit is None else f"{limit:.3g} x",
         None if limit is None else round(found, 2) <= limit,
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.measure import in_turns, ratio
+from benchmarks.measure import in_turns
 from benchmarks.readers import HALF, MANY, ONE, Setting, setting
 from benchmarks.results import line
 from benchmarks.speed import Bar, bars
@@ -39,7 +39,7 @@ def test_bar(name: str, tmp_path: Path) -> None:
     lines = []
     for _ in range(ATTEMPTS):
         ours, theirs = in_turns((bar.ours, bar.theirs), 6)
-        row = ratio(name, ours, theirs, "s", bar.beside, bar.limit)
+        row = bar.row(ours, theirs)
         if row.met:
             return
         lines.append(line(row))
