@@ -11,9 +11,9 @@ import pytest
 
 import ncukit.api as ncukit
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
+from ncukit.media import visible
 from ncukit.model import RawKernel
 from ncukit.read import csv
-from ncukit.read.names import visible
 from tests.conftest import shared_folder
 
 OLD = (

@@ -109,8 +109,11 @@ def test_what_is_missing_is_said_instead_of_evidence() -> None:
 
 def test_a_name_is_never_markup_nor_a_mention() -> None:
     found = report_markdown(FILE, [transpose(name="a`|<img src=x>@team[x](y)")])
-    assert "<img" not in found.replace("`a ¦<img src=x>@team[x](y)`", "")
-    assert all("@team" not in line.replace("@team[x](y)`", "") for line in found.splitlines())
+    name = r"``a`\\?\|<img src=x>@team\[x\]\(y\)``"  # as code, in a table with its bar escaped
+    assert re.search(name, found)
+    rest = re.sub(name, "", found)
+    assert "<img" not in rest
+    assert "@team" not in rest
 
 
 def test_many_launches_are_one_table_in_the_order_of_their_time() -> None:

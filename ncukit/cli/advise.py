@@ -45,7 +45,7 @@ def advise(
         from ncukit.media import dumps
         from ncukit.render.advice import advice_data
 
-        print(dumps(advice_data(found), ensure_ascii=False, allow_nan=False))
+        print(dumps(advice_data(found)))
         return
     from ncukit.cli.output import color, encoding, width
     from ncukit.render.text.advice import advice_text

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from ncukit.cli.options import Force, KernelName
-from ncukit.cli.output import printable
 from ncukit.errors import UsageError
 from ncukit.folders import Folder
+from ncukit.media import line
 
 ACTIONS = ("set", "list", "show")
 
@@ -59,7 +59,7 @@ def baseline(
             raise UsageError("a baseline needs a name and a report", "ncukit baseline set NAME FILE")
         from ncukit.api import set_baseline
 
-        print(printable(str(set_baseline(name, file, folder=place, kernel=kernel, force=force))))
+        print(line(str(set_baseline(name, file, folder=place, kernel=kernel, force=force))))
     elif action == "list":
         _list(place, json=json)
     elif action == "show":
@@ -75,7 +75,7 @@ def _list(place: Path, *, json: bool) -> None:
 
     found = kept.names(place)
     if json:
-        from json import dumps
+        from ncukit.media import dumps
 
         rows = [{"name": name, "file": str(place / f"{name}.json")} for name in found]
         print(dumps({"schema": "ncukit.baselines/1", "baselines": rows}))
@@ -85,22 +85,26 @@ def _list(place: Path, *, json: bool) -> None:
     for name in found:
         side = kept.read(place, name)
         kernels = len(side.samples)
-        print(printable(f"{name}  {kernels} kernel{'s' * (kernels != 1)}  {kept.origin(side)}"))
+        print(line(f"{name}  {kernels} kernel{'s' * (kernels != 1)}  {kept.origin(side)}"))
 
 
 def _show(place: Path, name: str, *, json: bool) -> None:
     from ncukit.compare import baseline as kept
 
     if json:
+        from json import loads
+
+        from ncukit.media import dumps
+
         kept.read(place, name)  # says what is wrong with it
         with Folder.open(place) as folder:
-            print(folder.read(f"{name}.json").decode().rstrip())
+            print(dumps(loads(folder.read(f"{name}.json")), indent=1))
         return
     side = kept.read(place, name)
     from ncukit.cli.output import color, encoding, width
     from ncukit.render.text import metrics_text
 
-    print(printable(f"{name}: {kept.origin(side)}"))
+    print(line(f"{name}: {kept.origin(side)}"))
     for sample in side.samples:
         print()
         print(metrics_text([sample.kernel], color=color(), encoding=encoding(), width=width(), verbose=False))

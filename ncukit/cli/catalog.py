@@ -34,10 +34,11 @@ def catalog(
     metrics = load().metrics
     if json:
         from dataclasses import asdict
-        from json import dumps
+
+        from ncukit.media import dumps
 
         data = [asdict(metrics[i]) for i in ids or metrics]
-        print(dumps({"schema": "ncukit.catalog/1", "metrics": data}, ensure_ascii=False))
+        print(dumps({"schema": "ncukit.catalog/1", "metrics": data}))
         return
     from ncukit.render.text import catalog_text
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncukit.cli.options import Force, KernelName
-from ncukit.cli.output import color, complain, encoding, printable, width
+from ncukit.cli.output import color, complain, encoding, typed, width
 from ncukit.errors import NcukitError, UsageError
+from ncukit.media import line
 from ncukit.whole import check_new
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def compare(
     )  # fmt: skip
     for target, kind in targets:
         _write(target, kind, comparison, plotlyjs, verbose=verbose)
-        print(printable(str(target)), file=sys.stderr if how else sys.stdout)
+        print(line(str(target)), file=sys.stderr if how else sys.stdout)
     if how is not None:
         print(_text(how, comparison, verbose=verbose))
     if open_:
@@ -214,7 +215,7 @@ def _write(target: Path, kind: str, comparison: Comparison, plotlyjs: str, *, ve
     from ncukit.api import write_comparison
 
     if kind == "html":
-        command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
+        command = typed(names=True)
         plotly = "directory" if plotlyjs == "directory" else "inline"
         write_comparison(comparison, target, force=True, plotly=plotly, command=command)  # type: ignore[arg-type]
         return

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ncukit.cli.output import complain, encoding, printable
+from ncukit.cli.output import complain, encoding
 from ncukit.errors import ReportError, UsageError
+from ncukit.media import line
 
 if TYPE_CHECKING:
     from ncukit.dataset.build import Built
@@ -152,7 +153,7 @@ class Bar:
             return
         if self._task is None:
             self._task = self._bar.add_task("", total=total)
-        name = printable(Path(file).name).replace("[", r"\[")
+        name = line(Path(file).name).replace("[", r"\[")
         self._bar.update(self._task, completed=done, total=total, description=name)
 
 
@@ -163,14 +164,14 @@ def _summary(done: Built) -> str:
     reports = "report" if done.reports == 1 else "reports"
     launches = "launch" if done.launches == 1 else "launches"
     return (
-        f"{printable(done.folder)}: {done.launches:,} {launches} of {done.reports:,} {reports}"
+        f"{line(done.folder)}: {done.launches:,} {launches} of {done.reports:,} {reports}"
         f" ({', '.join(words)})"
     )
 
 
 def _words(done: Built) -> None:
     for note in done.notes[:NAMED]:
-        print(f"note: {printable(note)}", file=sys.stderr)
+        print(f"note: {line(note)}", file=sys.stderr)
     if len(done.notes) > NAMED:
         print(f"note: {len(done.notes) - NAMED:,} more; --json lists them", file=sys.stderr)
     if done.why_all:
@@ -179,4 +180,4 @@ def _words(done: Built) -> None:
         complain(ReportError(error["path"], error["message"]))
     if done.errors:
         rest = f"; {len(done.errors) - NAMED:,} more are there" if len(done.errors) > NAMED else ""
-        print(f"hint: {printable(done.folder)}/_errors.parquet lists them{rest}", file=sys.stderr)
+        print(f"hint: {line(done.folder)}/_errors.parquet lists them{rest}", file=sys.stderr)

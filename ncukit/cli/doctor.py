@@ -9,6 +9,7 @@ import typer
 
 from ncukit.cli.options import Force
 from ncukit.errors import UsageError
+from ncukit.media import line
 from ncukit.whole import check_new
 
 if TYPE_CHECKING:
@@ -59,17 +60,16 @@ def doctor(
         from ncukit.tools.bundle import write_bundle
 
         path = write_bundle(examination, output)
-        print(f"wrote {path}", file=sys.stderr)
+        print(f"wrote {line(str(path))}", file=sys.stderr)
     if json:
         from ncukit.media import dumps
 
-        print(dumps(examination.as_dict(), ensure_ascii=False))
+        print(dumps(examination.as_dict()))
     elif not bundle:
         print(_text(examination))
 
 
 def _text(examination: Examination) -> str:
-    from ncukit.cli.output import printable
     from ncukit.tools.doctor import COUNTING, READING, TRACING
 
     summary = {
@@ -80,12 +80,12 @@ def _text(examination: Examination) -> str:
     wide = max(len(check.id) for check in examination.checks)
     lines = []
     for check in examination.checks:
-        lines.append(f"{check.state:7}  {check.id:{wide}}  {printable(check.detail)}")
+        lines.append(f"{check.state:7}  {check.id:{wide}}  {line(check.detail)}")
         if check.fix and check.state != "pass":
-            lines.append(f"{'':7}  {'':{wide}}  fix: {printable(check.fix)}")
+            lines.append(f"{'':7}  {'':{wide}}  fix: {line(check.fix)}")
     lines.append("")
     for what, links in summary.items():
         state, why = examination.can(*links), ", ".join(examination.hindered(*links))
         known = "unknown" if state is None else "does not work here"
-        lines.append(f"{what}: works" if state else f"{what}: {known}, see {printable(why)}")
+        lines.append(f"{what}: works" if state else f"{what}: {known}, see {line(why)}")
     return "\n".join(lines)

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ncukit.cli.output import color, encoding, printable, width
+from ncukit.cli.output import color, encoding, width
 from ncukit.cli.profile import CleanEnv, Env, Flush, Quiet, SkipCheck, Timeout, Tool, Words
 from ncukit.errors import UsageError
+from ncukit.media import line
 
 
 def register(app: typer.Typer) -> None:
@@ -171,6 +172,6 @@ def experiment(
         from ncukit.render.experiment.text import experiment_text
 
         print(experiment_text(record, color=color(), encoding=encoding(), width=width()))
-        print(f"\n{printable(str(page))}")
+        print(f"\n{line(str(page))}")
     if open_:
         typer.launch(page.resolve().as_uri())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +9,9 @@ import typer
 
 from ncukit.cli.dataset import Bar
 from ncukit.cli.options import Force
-from ncukit.cli.output import printable
+from ncukit.cli.output import typed
 from ncukit.errors import UsageError
+from ncukit.media import line
 
 
 def register(app: typer.Typer) -> None:
@@ -54,9 +54,9 @@ def index(
             workers=workers,
             force=force,
             plotly="directory" if plotlyjs == "directory" else "inline",
-            command=" ".join(["ncukit", *sys.argv[1:]]),
+            command=typed(),
             progress=bar.show,
         )
-    print(printable(str(page)))
+    print(line(str(page)))
     if open_:
         typer.launch(page.resolve().as_uri())

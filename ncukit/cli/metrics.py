@@ -20,8 +20,9 @@ from ncukit.cli.options import (
     each_file,
     open_report,
 )
-from ncukit.cli.output import color, encoding, printable, width
+from ncukit.cli.output import color, encoding, width
 from ncukit.errors import UsageError
+from ncukit.media import line
 from ncukit.model import Kernel
 from ncukit.whole import beside, check_new
 
@@ -149,4 +150,4 @@ def _parquet(
                 table = table[[column for column in table.columns if column not in dropped]]
             with beside(output) as name:
                 table.to_parquet(name)
-            print(printable(str(output)))
+            print(line(str(output)))

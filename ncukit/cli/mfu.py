@@ -93,7 +93,7 @@ def mfu(
     if json:
         from ncukit.media import dumps
 
-        print(dumps(mfu_data(found), ensure_ascii=False, allow_nan=False))
+        print(dumps(mfu_data(found)))
     else:
         print(mfu_text(found, width=width(), encoding=encoding()))
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncukit.cli.options import Force
-from ncukit.cli.output import color, encoding, printable, width
+from ncukit.cli.output import color, encoding, typed, width
 from ncukit.cli.profile import CleanEnv, Env, Params, Quiet, Timeout
 from ncukit.errors import UsageError
+from ncukit.media import line
 from ncukit.whole import check_new
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _tell(
         from ncukit.render.ops.html import write_ops
 
         page = output or Path(Path(found.file.path).name.split(".")[0] + "-ops.html")
-        command = " ".join(["ncukit", *sys.argv[1:]])
+        command = typed()
         write_ops(page, found, sort=sort, top=shown, kept=trace, force=force, command=command)
         _wrote(page, json=json, open_=open_)
     elif not json:
@@ -185,7 +186,7 @@ def _tell(
 
 
 def _wrote(page: Path, *, json: bool, open_: bool) -> None:
-    print(printable(str(page)), file=sys.stderr if json else sys.stdout)
+    print(line(str(page)), file=sys.stderr if json else sys.stdout)
     if open_:
         typer.launch(page.resolve().as_uri())
 
@@ -212,7 +213,7 @@ def _ranks(
         from ncukit.render.ops.html import write_ranks
 
         page = output or Path(Path(words[0]).resolve().name + "-ranks.html")
-        write_ranks(page, found, force=force, command=" ".join(["ncukit", *sys.argv[1:]]))
+        write_ranks(page, found, force=force, command=typed())
         _wrote(page, json=json, open_=open_)
     elif not json:
         from ncukit.render.ops.ranks_text import ranks_text

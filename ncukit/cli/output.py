@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 
 from ncukit.errors import NcukitError
+from ncukit.media import command, line
 
 debug = False
 """Whether --debug was given: errors then say where they come from."""
@@ -26,15 +28,15 @@ def show_where() -> None:
 def complain(error: NcukitError) -> None:
     """Print an error as two lines on stderr; where that takes nothing, the exit code must do."""
     with suppress(OSError):
-        print(f"error: {printable(error.message)}", file=sys.stderr)
+        print(f"error: {line(error.message)}", file=sys.stderr)
         if error.hint:
-            print(f"hint: {printable(error.hint)}", file=sys.stderr)
+            print(f"hint: {line(error.hint)}", file=sys.stderr)
 
 
 def warn(messages: Iterable[str], about: str = "") -> None:
     """Print warnings on stderr."""
     for message in messages:
-        print(f"warning: {printable(about + ': ' if about else '')}{printable(message)}", file=sys.stderr)
+        print(f"warning: {line(about + ': ' if about else '')}{line(message)}", file=sys.stderr)
 
 
 def show_what_the_terminal_cannot() -> None:
@@ -54,13 +56,10 @@ def drop_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def printable(text: str) -> str:
-    """Return ``text`` on one line, with control characters escaped: file names are data.
-
-    >>> printable("a\\x1b[31m\\nb")
-    'a\\\\x1b[31m\\\\nb'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def typed(*, names: bool = False) -> str:
+    """Return the command that was typed, as a shell takes it; with ``names`` paths lose their folders."""
+    given = sys.argv[1:]
+    return command(["ncukit", *(Path(a).name if names and "/" in a else a for a in given)])
 
 
 def color() -> bool:

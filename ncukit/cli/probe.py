@@ -9,6 +9,7 @@ import typer
 
 from ncukit.cli.options import Force
 from ncukit.errors import UsageError
+from ncukit.media import line
 from ncukit.whole import check_new
 
 
@@ -70,7 +71,7 @@ def probe(
 
     from ncukit import api
     from ncukit.api.probing import parse_shape
-    from ncukit.cli.output import color, encoding, printable, width
+    from ncukit.cli.output import color, encoding, width
     from ncukit.collect.probes import ProbeOptions
     from ncukit.render.probe import probe_json, probe_text, write_probe
 
@@ -94,7 +95,7 @@ def probe(
     )
     found = api.probe(*names, options=options)
     if output is not None:
-        print(printable(str(write_probe(output, found, force=force))), file=sys.stderr)
+        print(line(str(write_probe(output, found, force=force))), file=sys.stderr)
     if json:
         print(probe_json(found))
     else:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ncukit.cli.output import complain, printable, warn
+from ncukit.cli.output import complain, warn
 from ncukit.errors import UsageError
-from ncukit.media import word
+from ncukit.media import command, line, word
 
 if TYPE_CHECKING:
     from ncukit.collect.carry import Carried
@@ -217,10 +216,10 @@ def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[li
 
 
 def _to_be_given(path: Path, why: str, known: list[str], recorded: ProfileOptions) -> UsageError:
-    command = shlex.join(["ncukit", "profile", *recorded.words(), "--", *known])
-    how = f"ncukit profile --resume {word(path)} OPTIONS -- PROGRAM ARGS"
+    recorded_command = command(["ncukit", "profile", *recorded.words(), "--", *known])
+    how = f"ncukit profile --resume {word(path, 'RUNDIR')} OPTIONS -- PROGRAM ARGS"
     return UsageError(
-        f"{why}; its record says: {command}",
+        f"{why}; its record says: {recorded_command}",
         f"if that is what you want to run, give it yourself: {how}",
         code="run-not-own",
     )
@@ -247,22 +246,22 @@ def _print_plan(
         (point, step) for point in options.points for step in plan(target.at(point), options, output=output)
     ]
     if json:
-        from json import dumps
+        from ncukit.media import dumps
 
         rows = [
             {"step": step.step, "command": list(step.command), "note": step.note, "params": point}
             for point, step in planned
         ]
-        print(dumps({"schema": "ncukit.plan/1", "steps": rows}, ensure_ascii=False))
+        print(dumps({"schema": "ncukit.plan/1", "steps": rows}))
         return
-    print(f"# {printable(target.meaning)}")
+    print(f"# {line(target.meaning)}")
     if dask is not None:
-        print(f"# each point on a worker of {printable(dask)} that declares a GPU, one at a time on each GPU")
+        print(f"# each point on a worker of {line(dask)} that declares a GPU, one at a time on each GPU")
     for point, step in planned:
         at = f" [{', '.join(f'{k}={v}' for k, v in point.items())}]" if len(options.points) > 1 else ""
-        print(f"# {step.step}{at}{': ' if step.note else ''}{printable(step.note)}")
+        print(line(f"# {step.step}{at}{': ' if step.note else ''}{step.note}"))
         if step.command:
-            print(shlex.join(step.command))
+            print(command(step.command))
 
 
 def _tell(carried: Carried, *, json: bool, open_: bool) -> None:
@@ -272,12 +271,12 @@ def _tell(carried: Carried, *, json: bool, open_: bool) -> None:
     page = carried.directory / PAGE
     made = page.is_file() and carried.evidence
     if json:
-        from json import dumps
+        from ncukit.media import dumps
 
         extra = {"directory": str(carried.directory), "page": str(page) if made else None}
-        print(dumps({**carried.run.as_dict(), **extra}, ensure_ascii=False, allow_nan=False))
+        print(dumps({**carried.run.as_dict(), **extra}))
     else:
-        print(printable(str(page if made else carried.directory)))
+        print(line(str(page if made else carried.directory)))
     if open_ and made:
         typer.launch(page.resolve().as_uri())
     if carried.failure is not None:

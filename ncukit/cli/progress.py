@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ncukit.cli.output import printable
+from ncukit.media import line
 from ncukit.model.run import StepRecord
 from ncukit.tools.progress import parse_progress
 
@@ -56,13 +56,13 @@ class Teller:
         """Show how far ncu is."""
         if self._bar is not None and self._task is not None and (found := parse_progress(text)):
             launches = f" launch {found.nth} of {found.of}" if found.nth and found.of else ""
-            words = f"{_STEPS['counters']}:{launches} {printable(found.name)[:60]}"
+            words = f"{_STEPS['counters']}:{launches} {line(found.name)[:60]}"
             self._bar.update(self._task, total=100, completed=found.percent, description=words)
 
     def note(self, text: str) -> None:
         """Print a fact."""
         if not self._quiet:
-            print(f"note: {printable(text)}", file=sys.stderr)
+            print(f"note: {line(text)}", file=sys.stderr)
 
     def ended(self, record: StepRecord) -> None:
         """Take the step off the bar; what failed is told in the end."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,8 +20,9 @@ from ncukit.cli.options import (
     open_report,
     opened_trace,
 )
-from ncukit.cli.output import printable
+from ncukit.cli.output import typed
 from ncukit.errors import UsageError
+from ncukit.media import line, word
 from ncukit.whole import check_new
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def report(
             trace=trace,
             ceilings=measured_ceilings,
         )
-        print(printable(str(target)))
+        print(line(str(target)))
         if open_:
             typer.launch(target.resolve().as_uri())
 
@@ -139,10 +139,10 @@ def _run_page(
         run,
         None if output is None else Path(output),
         force=force,
-        command=f"ncukit report --run {run.name}",
+        command=f"ncukit report --run {word(run.name, 'RUNDIR')}",
         plotly="directory" if plotlyjs == "directory" else "inline",
     )
-    print(printable(str(page)))
+    print(line(str(page)))
     if open_:
         typer.launch(page.resolve().as_uri())
 
@@ -169,7 +169,7 @@ def write_page_of(
     from ncukit.render.view import page_view
 
     described, diagnoses = diagnosed(report, launches, kernel, ceilings)
-    command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
+    command = typed(names=True)
     generated = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     view = page_view(described, diagnoses, generated=generated, command=command, beside=trace)
     write_page(target, view, force=force, plotly="directory" if plotlyjs == "directory" else "inline")

@@ -14,8 +14,9 @@ from typer.core import TyperGroup
 
 from ncukit.cli.model_options import SHARED, rate, whole
 from ncukit.cli.options import chosen, open_report
-from ncukit.cli.output import color, encoding, printable, width
+from ncukit.cli.output import color, encoding, typed, width
 from ncukit.errors import UsageError
+from ncukit.media import line
 
 if TYPE_CHECKING:
     from ncukit.model import Kernel, Roof
@@ -199,8 +200,8 @@ def _run(
     if output is not None:
         from ncukit.render.model.page import write_estimate
 
-        command = " ".join(["ncukit", *(Path(a).name if "/" in a else a for a in sys.argv[1:])])
-        print(printable(str(write_estimate(output, shown, force=force, command=command))), file=sys.stderr)
+        command = typed(names=True)
+        print(line(str(write_estimate(output, shown, force=force, command=command))), file=sys.stderr)
     if json:
         from ncukit.render.model.json import estimate_text as as_json
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ncukit.cli.output import printable
 from ncukit.cli.profile import (
     CleanEnv,
     Env,
@@ -20,6 +19,7 @@ from ncukit.cli.profile import (
     Tool,
     Words,
 )
+from ncukit.media import line
 
 if TYPE_CHECKING:
     from ncukit.model.run import Timing
@@ -81,7 +81,7 @@ def time(
         if json:
             from ncukit.media import dumps
 
-            print(dumps(timing.as_dict(), ensure_ascii=False, allow_nan=False))
+            print(dumps(timing.as_dict()))
         else:
             print(_text(timing))
 
@@ -91,7 +91,7 @@ def _text(timing: Timing) -> str:
     from ncukit.render.run.parts import TIMERS
 
     gpu = (timing.device or {}).get("name")
-    words = [printable(f"{name}={value}") for name, value in timing.params.items()]
+    words = [line(f"{name}={value}") for name, value in timing.params.items()]
     lines = [
         f"{' '.join(words) + ': ' if words else ''}{quantity.short(timing.median, 's')} median"
         f" ({TIMERS.get(timing.timer, timing.timer)}{f', {gpu}' if gpu else ''})"
@@ -101,7 +101,7 @@ def _text(timing: Timing) -> str:
         flush = {True: ", L2 flushed", False: ", L2 warm", None: ""}[timing.l2_flush]
         lines.append(f"  {span}, quartiles {quantity.short(timing.iqr, 's')} apart, n {timing.n:,}{flush}")
     if timing.correctness.get("state"):
-        detail = printable(str(timing.correctness.get("detail", "")))
+        detail = line(str(timing.correctness.get("detail", "")))
         lines.append(f"  result {timing.correctness['state']}: {detail}")
-    lines += [f"  note: {printable(note)}" for note in timing.notes]
+    lines += [f"  note: {line(note)}" for note in timing.notes]
     return "\n".join(lines)

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from ncukit.cli.options import Force, Nsys
-from ncukit.cli.output import color, encoding, printable, width
+from ncukit.cli.output import color, encoding, typed, width
 from ncukit.errors import UsageError
+from ncukit.media import line
 from ncukit.whole import check_new
 
 
@@ -83,16 +84,16 @@ def timeline(
         from ncukit.render.timeline.html import write_timeline
 
         target = output or Path(file.name).with_suffix(".html")
-        command = " ".join(["ncukit", *sys.argv[1:]])
+        command = typed()
         page = write_timeline(target, scope, found, choice, why_not, force=force, command=command)
-        print(printable(str(page)), file=sys.stderr if json else sys.stdout)
+        print(line(str(page)), file=sys.stderr if json else sys.stdout)
         if open_:
             typer.launch(page.resolve().as_uri())
     if trace is not None:
         from ncukit.render.timeline.trace import write_trace
 
         written = write_trace(trace, scope, force=force)
-        print(printable(str(written)), file=sys.stderr if json else sys.stdout)
+        print(line(str(written)), file=sys.stderr if json else sys.stdout)
     if not json and output is None and trace is None and not open_:
         from ncukit.render.timeline.text import timeline_text
 

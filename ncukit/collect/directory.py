@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import os
 import re
 import secrets
@@ -17,7 +16,7 @@ from pathlib import Path
 from ncukit.collect.seal import sealed
 from ncukit.errors import ReportFormatError, UsageError
 from ncukit.folders import Folder, Refused
-from ncukit.media import word
+from ncukit.media import dumps, word
 from ncukit.model.run import RUN_SCHEMA, TIMING_SCHEMA, OutputFile, Run, Timing
 from ncukit.schemas.documents import read_document
 
@@ -57,7 +56,8 @@ class RunDirectory:
             if path.exists() and (not path.is_dir() or any(path.iterdir())):
                 raise UsageError(
                     f"{path} exists already",
-                    f"--resume {word(path)} goes on with a broken-off run; else give another folder with -o",
+                    f"--resume {word(path, 'RUNDIR')} goes on with a broken-off run; "
+                    "else give another folder with -o",
                 )
             made = not path.exists()
             _make(path, exist_ok=True)
@@ -165,7 +165,7 @@ class RunDirectory:
     def record(self, run: Run, cwd: Path | None = None) -> Run:
         """Write run.json, and return ``run``, which runs in ``cwd``, with its seal."""
         run = sealed(run, cwd)
-        self.write(RECORD, json.dumps(run.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        self.write(RECORD, dumps(run.as_dict(), indent=1) + "\n")
         return run
 
     def holds(self, file: OutputFile) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from ncukit.collect.options import ProfileOptions
 from ncukit.collect.session import Session, Stop, tool_failure
 from ncukit.collect.target import Target
 from ncukit.errors import ReportError, ToolError
+from ncukit.media import dumps
 from ncukit.model.run import Timing
 from ncukit.schemas.documents import read_json
 from ncukit.tools import cuda, host, nvcc
@@ -107,7 +107,7 @@ def _timed(session: Session) -> Timing:
         once = done.duration
         note = "the whole program once, by the host's clock: it cannot be marked, so no GPU time is known"
         timing = Timing("process", 1, once, 0.0, once, once, (once,), notes=(note,))
-    text = json.dumps(timing.as_dict(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    text = dumps(timing.as_dict(), indent=1) + "\n"
     session.end(
         record, done, state="done", files=(session.directory.write(TIMING, text),), notes=timing.notes
     )

@@ -38,7 +38,7 @@ def own(run: Run) -> bool:
 
 def going_on(path: str | os.PathLike[str], run: Run) -> str:
     """Return the command that goes on with ``run`` in ``path``; a stranger's program is to be given."""
-    command = f"ncukit profile --resume {word(path)}"
+    command = f"ncukit profile --resume {word(path, 'RUNDIR')}"
     return command if own(run) else f"{command} -- PROGRAM"
 
 

@@ -7,7 +7,6 @@ brief.  It does not hold raw values, rules, source or SASS.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from ncukit.catalog import load
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound, UsageError
 from ncukit.folders import Folder
+from ncukit.media import dumps
 from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Value, Verdict
 from ncukit.model.comparison import Sample, Side
 from ncukit.model.recorded import Recorded
@@ -168,7 +168,7 @@ class _Words:
 
 
 def _encode(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return dumps(value)
 
 
 def _timing(timing: Timing) -> dict[str, Any]:

@@ -135,9 +135,7 @@ def _size(path: Path) -> int:
     except (OSError, ValueError) as exc:
         raise ReportNotFound(path, f"{str(path)!r} is not a usable path: {exc}", "Check the path.") from exc
     if stat.S_ISDIR(found.st_mode):
-        import shlex
-
-        inside = sorted(shlex.quote(str(p)) for p in path.glob("*.ncu-rep*"))[:3]
+        inside = sorted(word(p) for p in path.glob("*.ncu-rep*"))[:3]
         hint = f"Name a report in it: {', '.join(inside)}" if inside else "There is no .ncu-rep in it."
         raise ReportNotFound(path, f"{path} is a folder, not a report", hint)
     if not stat.S_ISREG(found.st_mode):

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TextIO
 
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
+from ncukit.media import visible
 from ncukit.model import Instance, RawKernel, RawValue, RuleResult
 from ncukit.read import formats, printed, terminal
 from ncukit.read.labels import Labels
-from ncukit.read.names import visible
 from ncukit.read.table import DESCRIPTION, NAME, VALUE, Table, header, tables
 
 _NAME_IT = "Name the report's file instead of piping it."

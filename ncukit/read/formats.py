@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 from ncukit.errors import ReportNotFound
+from ncukit.media import word
 from ncukit.pattern import pattern
 
 GZIP = b"\x1f\x8b"
@@ -34,7 +34,7 @@ class Format(NamedTuple):
         "Fetch the real file: git -C 'my runs' lfs pull --include=a.ncu-rep"
         """
         words = {"FILE": str(path), "BASENAME": path.name, "FOLDER": str(path.parent)}
-        return re.sub(rf"\b({'|'.join(words)})\b", lambda word: shlex.quote(words[word[1]]), self.hint)
+        return re.sub(rf"\b({'|'.join(words)})\b", lambda found: word(words[found[1]], found[1]), self.hint)
 
 
 _NSYS = (

@@ -13,9 +13,9 @@ from typing import Any
 
 from ncukit.catalog.expression import OPCODES, THREADS_BY_PC
 from ncukit.catalog.opcodes import HALF_OPCODES, is_half
+from ncukit.media import visible
 from ncukit.model import Wanted
 from ncukit.read import code
-from ncukit.read.names import visible
 from ncukit.read.values import column, value
 
 WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph", 4: "subgrid"}

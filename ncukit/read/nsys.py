@@ -6,13 +6,13 @@ The file itself is never changed and nothing is written beside it.
 from __future__ import annotations
 
 import re
-import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNotFound
+from ncukit.media import word
 from ncukit.model.trace import Columns, Gpu, Trace, TraceFile
 from ncukit.read import formats, nsys_events
 from ncukit.read.nsys_schema import SYNTHETIC, Database
@@ -273,12 +273,12 @@ def _other(path: Path, head: bytes) -> ReportFormatError:
     if head.startswith(NCU):
         what, hint = (
             "a report of Nsight Compute (ncu), not of Nsight Systems",
-            f"Try: ncukit show {shlex.quote(str(path))}",
+            f"Try: ncukit show {word(path)}",
         )
     elif path.suffix == ".qdstrm":
         what, hint = (
             "a raw recording of nsys that was never imported",
-            f"Import it: QdstrmImporter -i {shlex.quote(str(path))}",
+            f"Import it: QdstrmImporter -i {word(path)}",
         )
     else:
         found = formats.identify(head)

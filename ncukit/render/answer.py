@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
 from collections.abc import Sequence
@@ -11,8 +10,8 @@ from itertools import zip_longest
 from typing import Any, TextIO
 
 from ncukit.dataset.build import Built
+from ncukit.media import dumps, line
 from ncukit.render import spreadsheet
-from ncukit.render.words import clean
 
 NOTHING = "–"
 WIDEST = 60
@@ -63,13 +62,13 @@ def answer_json(columns: Sequence[str], rows: Rows) -> str:
     '[{"gpu": "A40", "n": 2}]'
     """
     objects = [dict(zip(columns, map(_plain, row), strict=True)) for row in rows]
-    return json.dumps(objects, ensure_ascii=False, allow_nan=False, default=str)
+    return dumps(objects, default=str)
 
 
 def built_json(built: Built) -> str:
     """Return what a build did as JSON (schema ``ncukit.built/1``)."""
     data = {"schema": "ncukit.built/1", **asdict(built)}
-    return json.dumps(data, ensure_ascii=False)
+    return dumps(data)
 
 
 def _cell(value: Any, plain: bool) -> list[str]:
@@ -77,7 +76,7 @@ def _cell(value: Any, plain: bool) -> list[str]:
     if value is None:
         return ["-" if plain else NOTHING]
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    text = clean(text).replace("\n", " ")
+    text = line(text.replace("\n", " "))
     text = text.encode("ascii", "replace").decode() if plain else text
     return textwrap.wrap(text, WIDEST, break_on_hyphens=False) or [""]
 

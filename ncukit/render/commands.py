@@ -8,7 +8,6 @@ words.
 from __future__ import annotations
 
 import re
-import shlex
 from contextlib import suppress
 from pathlib import Path, PurePath
 
@@ -74,4 +73,4 @@ def pasteable(command: str, path: str) -> str:
     if not command.startswith("ncukit "):
         return command
     call = rf"(?<!\S){re.escape(quoted(path))}(?!\S)"
-    return re.sub(call, lambda _: shlex.quote(typed(path)), command, count=1)
+    return re.sub(call, lambda _: word(typed(path)), command, count=1)

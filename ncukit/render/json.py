@@ -37,8 +37,6 @@ COSTS = (
 )
 """Numbers of `ncukit.model.source.Cost`."""
 
-_encode = functools.partial(dumps, allow_nan=False)
-
 
 def report_text(file: str, launches: Iterable[str], region: Mapping[str, Any] | None = None) -> Iterator[str]:
     """Yield the JSON of one report in pieces: one line in all, from the JSON of its launches.
@@ -48,8 +46,8 @@ def report_text(file: str, launches: Iterable[str], region: Mapping[str, Any] | 
     >>> "".join(report_text("a.ncu-rep", ["{}", "{}"]))
     '{"schema": "ncukit.kernel/1", "file": "a.ncu-rep", "kernels": [{}, {}]}'
     """
-    around = f', "region": {_encode(region)}' if region is not None else ""
-    yield f'{{"schema": "{SCHEMA}", "file": {_encode(file)}{around}, "kernels": ['
+    around = f', "region": {dumps(region)}' if region is not None else ""
+    yield f'{{"schema": "{SCHEMA}", "file": {dumps(file)}{around}, "kernels": ['
     separator = ""
     for launch in launches:
         yield separator + launch
@@ -77,11 +75,11 @@ def kernel_text(
     }
     chosen = kernel.metrics if ids is None else {id: kernel.metrics[id] for id in ids}
     metrics = ", ".join(f'"{id}": {_value_text(value)}' for id, value in chosen.items())
-    text = f'{_encode(head)[:-1]}, "metrics": {{{metrics}}}'
+    text = f'{dumps(head)[:-1]}, "metrics": {{{metrics}}}'
     if diagnosis is not None:
-        text += ", " + _encode(diagnosis_data(diagnosis))[1:-1]
+        text += ", " + dumps(diagnosis_data(diagnosis))[1:-1]
     if more:
-        text += ", " + _encode(more)[1:-1]
+        text += ", " + dumps(more)[1:-1]
     return text + "}"
 
 
@@ -152,7 +150,7 @@ def error_text(error: NcukitError, file: str | None = None) -> str:
     data: dict[str, Any] = {"schema": ERROR_SCHEMA if file is None else SCHEMA}
     if file is not None:
         data["file"] = file
-    return _encode(data | {"error": error.as_dict()})
+    return dumps(data | {"error": error.as_dict()})
 
 
 def _evidence(evidence: Evidence) -> dict[str, Any]:
@@ -177,21 +175,19 @@ def _value_text(value: Value) -> str:
     if value.value is None:
         return _unknown_text(value.unit, value.reason or "")
     number = value.value
-    if isinstance(number, float):
-        text = repr(number) if math.isfinite(number) else "null"
-    else:
-        text = _encode(number)
+    finite = not isinstance(number, float) or math.isfinite(number)
+    text = dumps(number) if finite else "null"
     return f'{{"value": {text}, {_evidence_text(value.unit, value.quality, value.sources, value.reason)}}}'
 
 
 @functools.lru_cache(maxsize=8192)
 def _evidence_text(unit: str, quality: str | None, sources: tuple[str, ...], reason: str | None) -> str:
-    return _encode({"unit": unit, "quality": quality, "sources": sources, "reason": reason})[1:-1]
+    return dumps({"unit": unit, "quality": quality, "sources": sources, "reason": reason})[1:-1]
 
 
 @functools.lru_cache(maxsize=8192)
 def _unknown_text(unit: str, reason: str) -> str:
-    return _encode({"value": None, "unit": unit, "quality": None, "sources": [], "reason": reason})
+    return dumps({"value": None, "unit": unit, "quality": None, "sources": [], "reason": reason})
 
 
 def _finite(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ncukit import quantity
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render.advice import of_launches
 from ncukit.render.cells import Cells, Tips
-from ncukit.render.gfm import code, escape, flat, table
+from ncukit.render.gfm import code, escape, fence, flat, fold, table
 from ncukit.render.text.parts import number
 from ncukit.render.view import head, overall
 from ncukit.render.view.advice import advice_view
@@ -51,7 +51,7 @@ def _launch(file: ReportFile, diagnosis: Diagnosis) -> list[str]:
     sure = (
         f" ({escape(found['confidence']['word'].removesuffix('.').lower())})" if found["confidence"] else ""
     )
-    lines += [f"**{found['cls']}**{role}{sure}: {flat(found['claim'])}", ""]
+    lines += [f"**{escape(found['cls'])}**{role}{sure}: {flat(found['claim'])}", ""]
     if found["deck"]:
         lines += [flat(found["deck"]), ""]
     lines += _facts(cells)
@@ -95,7 +95,7 @@ def _experiment(found: dict[str, Any] | None) -> list[str]:
         return []
     lines = [f"**Next experiment: {flat(found['title'])}**", ""]
     if found["diff"]:
-        lines += ["```diff", *(row["text"].replace("```", "'''") for row in found["diff"]), "```", ""]
+        lines += fence((row["text"] for row in found["diff"]), "diff")
     lines += [f"- {escape(row['name'])}: {flat(row['text'])}" for row in found["rows"]]
     if found["disproved"]:
         lines.append(f"- **Disproved if** {flat(found['disproved'])}")
@@ -165,7 +165,7 @@ def _occupancy(cells: Cells, diagnosis: Diagnosis) -> list[str]:
         rows = [
             (
                 escape(r["name"]) + (" (binds)" if r["binds"] else ""),
-                r["blocks"],
+                escape(str(r["blocks"])),
                 escape(r["takes"]),
                 escape(r["next"]),
             )
@@ -182,25 +182,16 @@ def _quality(found: dict[str, Any]) -> list[str]:
 
 def _advice(found: dict[str, Any]) -> list[str]:
     layer = f" Go on with {escape(found['layer'])}." if found["stop"] and found["layer"] else ""
-    lines = [f"**{found['word']}: {escape(found['title'])}.**{layer}", ""]
+    lines = [f"**{escape(found['word'])}: {escape(found['title'])}.**{layer}", ""]
     said = " ".join(flat(found[key]) for key in ("because", "bound", "until") if found[key])
     lines += [said, ""]
     lines += [f"- Missing: {flat(text)}" for text in found["missing"]] + ([""] if found["missing"] else [])
-    return [*lines, "```", found["commands"].replace("```", "'''"), "```", ""] if found["commands"] else lines
+    return lines + fence(found["commands"].splitlines()) if found["commands"] else lines
 
 
 def _folded(title: str, lines: list[str]) -> list[str]:
-    """Return ``lines`` folded behind ``title``; GitHub wants empty lines around what is inside."""
-    if not lines:
-        return []
-    return [
-        f"<details><summary>{escape(title)}</summary>",
-        "",
-        *lines,
-        *([""] if lines[-1] else []),
-        "</details>",
-        "",
-    ]
+    """Return ``lines`` folded behind ``title``; nothing where there are none."""
+    return fold(title, lines) if lines else []
 
 
 def _launches(file: ReportFile, diagnoses: Sequence[Diagnosis]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup
 
 from ncukit import quantity
+from ncukit.media import clean
 from ncukit.model import Kernel, Point, Roofline
 from ncukit.model.comparison import Comparison, Pair
 from ncukit.render import cells
@@ -14,7 +15,7 @@ from ncukit.render.compare.changes import READINGS, SHORT_CLASS, change_text, ra
 from ncukit.render.compare.names import LABELS
 from ncukit.render.compare.page import pair_words
 from ncukit.render.view.rows import FAMILIES
-from ncukit.render.words import LEVELS, PRECISIONS, clean, plural, shorten
+from ncukit.render.words import LEVELS, PRECISIONS, plural, shorten
 
 ROWS = 15
 PAIRS = 20

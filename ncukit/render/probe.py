@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ncukit import quantity
+from ncukit.media import dumps
 from ncukit.model.probe import PROBE_SCHEMA, Probed
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.words import PRECISIONS, plural
@@ -26,7 +26,7 @@ MEMORY = {
 def probe_json(found: Sequence[Probed]) -> str:
     """Return the JSON of several probes."""
     data = {"schema": PROBE_SCHEMA, "probes": [one.as_dict() for one in found]}
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    return dumps(data)
 
 
 def write_probe(path: Path, found: Sequence[Probed], *, force: bool = False) -> Path:

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from ncukit.media import visible
+from ncukit.media import line
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet computes (OWASP, CSV injection)."""
@@ -36,5 +36,5 @@ def inert(cell: Any) -> Any:
     """
     if not isinstance(cell, str):
         return cell
-    plain = visible(cell.replace("\x00", "\ufffd"))
+    plain = line(cell.replace("\x00", "\ufffd"))
     return f"'{plain}" if cell.startswith(_FORMULA) else plain

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
+from ncukit.media import dumps
 from ncukit.model import Kernel, RawKernel
 from ncukit.render.spreadsheet import Rows
 
@@ -51,7 +51,7 @@ def raw_rows(out: TextIO, launches: Iterable[RawKernel], *, csv: bool = False, h
 
 def raw_json(file: str, launches: Iterable[RawKernel]) -> Iterator[str]:
     """Yield the JSON of native metrics (schema ``ncukit.raw/1``), one line in pieces; NaN is null."""
-    yield f'{{"schema": "{RAW_SCHEMA}", "file": {json.dumps(file)}, "kernels": ['
+    yield f'{{"schema": "{RAW_SCHEMA}", "file": {dumps(file)}, "kernels": ['
     for number, raw in enumerate(launches):
         metrics = {
             name: {"value": _finite(value), "unit": raw.units.get(name, "")}
@@ -63,7 +63,7 @@ def raw_json(file: str, launches: Iterable[RawKernel]) -> Iterator[str]:
             "demangled": raw.demangled,
             "workload": raw.workload,
         }
-        yield (", " if number else "") + json.dumps({**head, "metrics": metrics}, allow_nan=False)
+        yield (", " if number else "") + dumps({**head, "metrics": metrics})
     yield "]}\n"
 
 

@@ -1,10 +1,9 @@
-"""The words of the pages: classes, limiters, precisions, levels; and what makes foreign text harmless."""
+"""The words of the pages: classes, limiters, precisions, levels."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 LIMITERS: Mapping[str, str] = {
     "dram": "DRAM",
@@ -67,32 +66,7 @@ FAMILIES: Mapping[str, str] = {
     "context": "Context",
 }
 
-_NUMBERS = frozenset((int, float, bool, type(None)))
 _MARKS = re.compile(r"\{([\w.]+)\}|@(?=\w)")
-_HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # controls, lone surrogates, no characters at all
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]"  # marks that reorder or break text
-)
-
-
-def clean(text: str) -> str:
-    """Return ``text`` with every control, reordering mark and lone surrogate replaced by U+FFFD.
-
-    >>> clean("a" + chr(0x202E) + chr(0) + "b<c>")
-    'a��b<c>'
-    """
-    return _HARMFUL.sub("\ufffd", text) if not text.isascii() or not text.isprintable() else text
-
-
-def cleaned(tree: Any) -> Any:
-    """Return ``tree`` (dicts, lists, strings, numbers) with every string cleaned, keys as well."""
-    if isinstance(tree, str):
-        return clean(tree)
-    if isinstance(tree, dict):
-        return {clean(key): cleaned(value) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):  # most are long columns of numbers
-        return [item if type(item) in _NUMBERS else cleaned(item) for item in tree]
-    return tree
 
 
 def shorten(text: str, length: int = 80) -> str:

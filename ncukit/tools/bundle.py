@@ -13,6 +13,7 @@ from importlib import metadata
 from itertools import count
 from pathlib import Path
 
+from ncukit.media import dumps
 from ncukit.tools.doctor import Examination
 from ncukit.tools.environment import BUNDLED, child_environment, redact
 from ncukit.whole import beside
@@ -39,7 +40,7 @@ def write_bundle(
     target = path or _free(f"ncukit-doctor-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     kept = child_environment(env, clean=True)
     files = {
-        "doctor.json": json.dumps(examination.as_dict(), indent=1, ensure_ascii=False),
+        "doctor.json": dumps(examination.as_dict(), indent=1),
         "environment.json": json.dumps(
             {
                 "variables": {name: value for name, value in kept.variables.items() if name in BUNDLED},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from pathlib import Path
 
 from ncukit.errors import ReportFormatError, ToolError
+from ncukit.media import word
 from ncukit.tools.locate import find
 from ncukit.tools.run import Completed, run
 
@@ -41,7 +41,7 @@ def export_sqlite(
         raise ToolError(
             f"{report} must be exported by nsys: {error.message}",
             f"Install {needed} (or name it with --nsys or NCUKIT_NSYS), or export it where nsys is: "
-            f"nsys export --type sqlite {shlex.quote(report.name)}, and give ncukit the .sqlite.",
+            f"nsys export --type sqlite {word(report.name)}, and give ncukit the .sqlite.",
             code="tool-missing",
         ) from error
     options = ("--type=sqlite", "--quiet=true", f"--output={target}")
@@ -63,7 +63,7 @@ def _why(report: Path, done: Completed, needed: str) -> ToolError | ReportFormat
         return ToolError(
             f"{report} was written by nsys {match[1]}, but this nsys is {match[2]}",
             f"Install nsys {match[1]} or newer, or export it where it was recorded: "
-            f"nsys export --type sqlite {shlex.quote(report.name)}",
+            f"nsys export --type sqlite {word(report.name)}",
             code="tool-too-old",
         )
     if match := _UNREADABLE.search(done.output):
@@ -79,6 +79,6 @@ def _why(report: Path, done: Completed, needed: str) -> ToolError | ReportFormat
     said = next((line.strip() for _, line in reversed(done.lines) if line.strip()), "it said nothing")
     return ToolError(
         f"nsys could not export {report} (exit code {done.returncode}): {said}",
-        f"Try it by hand: nsys export --type sqlite {shlex.quote(report.name)}; it needs {needed}.",
+        f"Try it by hand: nsys export --type sqlite {word(report.name)}; it needs {needed}.",
         code="tool-failed",
     )

@@ -16,7 +16,9 @@ def profile(known: Known) -> str:
     """Return the command that measures the launch that the trace chose."""
     source = _source(known)
     if source and known.choice is not None:
-        return f"ncukit profile {source}{_call(known)} --gpu-kernel {shlex.quote(known.choice.launch.short)}"
+        return (
+            f"ncukit profile {source}{_call(known)} --gpu-kernel {media.argument(known.choice.launch.short)}"
+        )
     if known.choice is None:
         return f"ncukit timeline {word(known.trace, 'TRACE')}"
     chosen = shlex.join(known.choice.selection)
@@ -72,23 +74,23 @@ def trial(known: Known) -> str:
 def page(known: Known) -> str:
     """Return the command that shows the launch with its source lines."""
     if known.directory:
-        return f"ncukit report --run {shlex.quote(known.directory)} --open"
+        return f"ncukit report --run {word(known.directory, 'RUNDIR')} --open"
     one = known.diagnosis if known.launches > 1 else None
     chosen = "" if one is None else f" --launch {one.kernel.index + 1}"
     return f"ncukit report {word(known.report, 'REPORT')}{chosen} --open"
 
 
 def word(text: str, placeholder: str) -> str:
-    """Return ``text`` for a shell, ``placeholder`` where it is not known."""
-    return media.word(text) if text else placeholder
+    """Return ``text`` for a shell, ``placeholder`` where it is not known or cannot be pasted."""
+    return media.word(text, placeholder) if text else placeholder
 
 
 def _source(known: Known) -> str:
     """Return the file of the run's target for a shell; empty where there is none."""
-    return shlex.quote(known.source) if known.source else ""
+    return media.word(known.source, "PROGRAM.py") if known.source else ""
 
 
 def _call(known: Known) -> str:
     """Return the option that names what the run called of its file; empty where it ran as it is."""
     call = None if known.run is None else known.run.target.get("call")
-    return f" --kernel {shlex.quote(str(call))}" if call else ""
+    return f" --kernel {media.argument(str(call))}" if call else ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from ncukit.diagnose.timeline import Request, choose_launch, describe
 from ncukit.diagnose.timeline.scope import Scope
 from ncukit.diagnose.words import faster
 from ncukit.errors import UsageError
+from ncukit.media import argument
 from ncukit.model.ops import Deserving, Operator
 from ncukit.model.timeline import Timeline
 
@@ -45,7 +45,7 @@ def deserving(scope: Scope, found: Sequence[Operator], program: Sequence[str] = 
         short=chosen.launch.short,
         operator=launchers[0][1] if launchers else "",
         share=share,
-        command=shlex.join(words),
+        command=" ".join(argument(each) for each in words),
         reasons=(*chosen.reasons, *_worth(timeline, name), *(f"caution: {text}" for text in chosen.cautions)),
         others=chosen.runners_up,
     )

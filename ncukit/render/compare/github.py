@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ncukit.media import visible
 from ncukit.model.comparison import Comparison, Outcome
-from ncukit.render.words import clean, plural
+from ncukit.render.words import plural
 
 
 def github_text(comparison: Comparison) -> str:
@@ -34,7 +35,7 @@ def _data(text: str) -> str:
     """
     text = text.replace("\u202f", " ")
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return clean(escaped)
+    return visible(escaped)
 
 
 def _property(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
+from ncukit.media import dumps
 from ncukit.model.comparison import (
     Against,
     Comparison,
@@ -27,7 +27,7 @@ SCHEMA = "ncukit.comparison/1"
 def comparison_text(comparison: Comparison, *, indent: int | None = None) -> str:
     """Return the JSON of a comparison, on one line unless ``indent`` is given."""
     data = comparison_data(comparison)
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
+    return dumps(data, indent=indent)
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:

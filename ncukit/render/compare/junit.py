@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from ncukit.media import line
 from ncukit.model.comparison import Comparison, Outcome
-from ncukit.render.words import clean
 
 
 def junit_text(comparison: Comparison, *, timestamp: str = "") -> str:
@@ -55,4 +55,4 @@ def _is_skipped(outcome: Outcome) -> bool:
 
 def _text(text: str) -> str:
     """Return ``text`` without what XML 1.0 cannot hold, and with plain spaces."""
-    return clean(text).replace("\u202f", " ")
+    return line(text).replace("\u202f", " ")

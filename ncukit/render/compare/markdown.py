@@ -7,7 +7,7 @@ from typing import Any
 from ncukit.model.comparison import Comparison
 from ncukit.quantity import NARROW
 from ncukit.render.compare.page import page_view
-from ncukit.render.gfm import code, escape, flat, table
+from ncukit.render.gfm import code, escape, flat, fold, table
 from ncukit.render.text.parts import number
 
 ROWS = 10
@@ -36,7 +36,7 @@ def _gates(gates: dict[str, Any]) -> list[str]:
         ("Gate", "Result", "Kernel", "Measured"),
         "llll",
         [
-            (f"`{row['gate']}`", escape(row["word"]), code(row["kernel"]), flat(row["text"]))
+            (code(row["gate"]), escape(row["word"]), code(row["kernel"]), flat(row["text"]))
             for row in gates["rows"][:PAIRS]
         ],
     )
@@ -76,30 +76,28 @@ def _pair(found: dict[str, Any]) -> list[str]:
         cells = [
             [escape(row[name]) for name in ("label", "base", "other", "change")] for row in changes["per"]
         ]
-        lines += ["<details><summary>Per unit of work</summary>", ""]
-        lines += [*table(("Quantity", "Base", "Other", "Change"), "lrrr", cells), "", "</details>", ""]
+        lines += fold("Per unit of work", table(("Quantity", "Base", "Other", "Change"), "lrrr", cells))
     if changes["no"]:
-        lines += ["<details><summary>Not comparable, and why</summary>", ""]
-        lines += [f"- `{row['id']}`: {flat(row['why'])}" for row in changes["no"]]
-        lines += ["", "</details>", ""]
-    lines += ["<details><summary>Can they be compared?</summary>", ""]
-    lines += [
-        f"- **{escape(fact['name'])}** {fact['word']}: {flat(fact['text'])}"
+        lines += fold(
+            "Not comparable, and why", [f"- {code(row['id'])}: {flat(row['why'])}" for row in changes["no"]]
+        )
+    facts = [
+        f"- **{escape(fact['name'])}** {escape(fact['word'])}: {flat(fact['text'])}"
         for fact in found["comparable"]["facts"]
     ]
-    return [*lines, "", "</details>", ""]
+    return lines + fold("Can they be compared?", facts)
 
 
 def _row(row: dict[str, Any], *, explained: bool, classes: bool) -> list[str]:
     cells = [
-        escape(row["label"]) if row["label"] else f"`{row['id']}`",
+        escape(row["label"]) if row["label"] else code(row["id"]),
         escape(number(row["base"])),
         escape(number(row["other"])),
-        row["change"],
+        escape(row["change"]),
     ]
-    cells += [row["explains"]] if explained else []
-    cells.append(row["word"])
-    return cells + ([row["class"]] if classes else [])
+    cells += [escape(row["explains"])] if explained else []
+    cells.append(escape(row["word"]))
+    return cells + ([escape(row["class"])] if classes else [])
 
 
 def _pairs(view: dict[str, Any]) -> list[str]:
@@ -124,10 +122,7 @@ def _pairs(view: dict[str, Any]) -> list[str]:
             (
                 code(row["name"]),
                 *((escape(row["other_file"]),) if several else ()),
-                row["base"],
-                row["other"],
-                row["change"],
-                row["word"],
+                *(escape(row[name]) for name in ("base", "other", "change", "word")),
                 flat(row["claim"]),
                 escape(row["flags"]),
             )
@@ -150,8 +145,8 @@ def _totals(view: dict[str, Any]) -> list[str]:
 
 
 def _unmatched(unmatched: dict[str, Any]) -> list[str]:
-    lines = [f"<details><summary>{flat(unmatched['sentence'])}</summary>", ""]
+    lines = []
     for row in unmatched["rows"][:PAIRS]:
-        where = f"{code(row['name'])} in {escape(row['file'])}, {row['noun']} {row['launches']}"
+        where = f"{code(row['name'])} in {escape(row['file'])}, {row['noun']} {escape(row['launches'])}"
         lines.append(f"- {where}: {flat(row['reason'])}")
-    return [*lines, "", "</details>", ""]
+    return fold(unmatched["sentence"], lines)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.compare.samples import told_apart
+from ncukit.media import cleaned
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total
 from ncukit.render.cells import Tips
 from ncukit.render.compare.block import NAME, block, flags, title
@@ -17,7 +18,7 @@ from ncukit.render.compare.unmatched import unmatched_view
 from ncukit.render.line import Line, line, small
 from ncukit.render.plot import Figure
 from ncukit.render.view import head
-from ncukit.render.words import cleaned, limited_by, listed, plural, shorten
+from ncukit.render.words import limited_by, listed, plural, shorten
 
 DETAILED = 6
 """Pairs that are shown in full where there are several; the table and the JSON hold all."""

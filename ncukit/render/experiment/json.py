@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
+from ncukit.media import dumps
 from ncukit.model.experiment import ExperimentRecord
 
 
 def experiment_text(record: ExperimentRecord, *, indent: int | None = None) -> str:
     """Return the JSON of an experiment, on one line unless ``indent`` is given."""
-    return json.dumps(experiment_data(record), ensure_ascii=False, allow_nan=False, indent=indent)
+    return dumps(experiment_data(record), indent=indent)
 
 
 def experiment_data(record: ExperimentRecord) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from ncukit import quantity
+from ncukit.media import cleaned
 from ncukit.model.survey import Survey
 from ncukit.render.cells import Cell, Tips, plain, text
 from ncukit.render.index.history import histories, moment, revision
@@ -17,7 +18,7 @@ from ncukit.render.index.row import Row, link, rows_of
 from ncukit.render.line import Line, code, line, small
 from ncukit.render.view.provenance import this_page
 from ncukit.render.view.roofs import leading
-from ncukit.render.words import cleaned, limited_by, listed, plural, shorten
+from ncukit.render.words import limited_by, listed, plural, shorten
 
 MOST = 3000
 """Rows of the table: those with the most time; all are in a dataset."""

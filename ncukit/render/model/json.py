@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
+from ncukit.media import dumps
 from ncukit.model import Kernel
 from ncukit.model.work import Estimate, Ratio
 from ncukit.render.model.shown import Shown, explained
@@ -16,7 +16,7 @@ SCHEMA = "ncukit.roofline/1"
 
 def estimate_text(shown: Shown) -> str:
     """Return the JSON of an estimate, in one line."""
-    return json.dumps(estimate_data(shown), ensure_ascii=False, allow_nan=False)
+    return dumps(estimate_data(shown))
 
 
 def estimate_data(shown: Shown) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def models_text() -> str:
         }
         for name in MODELS
     ]
-    return json.dumps(rows, ensure_ascii=False)
+    return dumps(rows)
 
 
 def _launch(estimate: Estimate, kernel: Kernel) -> dict[str, Any]:

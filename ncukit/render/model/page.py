@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ncukit import quantity
+from ncukit.media import cleaned
 from ncukit.model import Roof
 from ncukit.model.work import SUSPECTS, Estimate
 from ncukit.render.figures import Ceiling, Figure, Mark, roofline
@@ -15,7 +16,7 @@ from ncukit.render.line import line
 from ncukit.render.model.shown import Shown, data_sheets, origin, peaks, precision, ratio_rows, side
 from ncukit.render.view.ceilings import measured_ceiling, rate_unit, roof_name
 from ncukit.render.view.provenance import this_page
-from ncukit.render.words import PRECISIONS, cleaned, shorten
+from ncukit.render.words import PRECISIONS, shorten
 from ncukit.roofline import attainable
 
 FOOTER = (

@@ -13,7 +13,7 @@ SCHEMA = "ncukit.ops/1"
 
 def ops_text(ops: Ops, *, top: int | None = None, kept: str | None = None) -> str:
     """Return the JSON of operators on one line; ``top`` of them (None: all)."""
-    return dumps(ops_data(ops, top=top, kept=kept), allow_nan=False)
+    return dumps(ops_data(ops, top=top, kept=kept))
 
 
 def ops_data(ops: Ops, *, top: int | None = None, kept: str | None = None) -> dict[str, Any]:

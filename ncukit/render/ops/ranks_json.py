@@ -14,7 +14,7 @@ SCHEMA = "ncukit.ranks/1"
 
 def ranks_text(ranks: Ranks) -> str:
     """Return the JSON of ranks on one line."""
-    return dumps(ranks_data(ranks), allow_nan=False)
+    return dumps(ranks_data(ranks))
 
 
 def ranks_data(ranks: Ranks) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from ncukit.collect.directory import METRICS, PAGE, PROFILE, RunDirectory
 from ncukit.collect.seal import going_on
 from ncukit.errors import ReportEmpty
+from ncukit.media import cleaned
 from ncukit.model.run import OutputFile, Run
 from ncukit.render.advice import of_run
 from ncukit.render.cells import Tips
@@ -23,7 +24,6 @@ from ncukit.render.timeline.view import page_view as timeline_view
 from ncukit.render.view import FOOTER, page_view
 from ncukit.render.view.advice import advice_view
 from ncukit.render.view.provenance import this_page
-from ncukit.render.words import cleaned
 
 
 def finisher(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
 from ncukit import quantity
+from ncukit.media import command
 from ncukit.model.run import Run, StepRecord, Timing
 from ncukit.render.cells import Cell, Tips, plain
 from ncukit.render.line import Line, bold, code, line, small
@@ -278,7 +278,7 @@ def _step(step: StepRecord) -> dict[str, Any]:
 
 def _command(step: StepRecord) -> str:
     """Return the command with base names only."""
-    return " ".join(shlex.quote(_base_name(word)) for word in step.command)
+    return command(_base_name(word) for word in step.command)
 
 
 def _base_name(word: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 from rich.cells import cell_len
 
+from ncukit.media import defused, spelled, visible
 from ncukit.quantity import NARROW
 from ncukit.record import dataclass
 
@@ -24,8 +24,6 @@ _MARKS = re.compile(f"([{HOT}{COLD}])")
 _RED, _RESET = "\x1b[31m", "\x1b[0m"
 _BLOCKS = ("█", "▏▎▍▌▋▊▉", "·")
 _ALWAYS = {"≈": "~", "◀": "<-", "\u00a0": NARROW, "\t": "    ", NARROW: NARROW}
-_HARMFUL = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories that steer, reorder, hide or break what stands around them."""
 _PLAIN = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "…": "...", "×": "x", "µ": "u", "μ": "u", "·": ".",
     "∞": "inf", "√": "sqrt ", "≥": ">=", "≤": "<=", "→": "->", "←": "<-", "≠": "!=", "ƒ": "f",
@@ -55,11 +53,9 @@ class _Spelling(dict[int, str]):
     def _spell(self, c: str) -> str:
         if c in _ALWAYS:
             return _ALWAYS[c]
-        if unicodedata.category(c) in _HARMFUL:
-            return _escape(c)
-        if self.has(c):
-            return c
-        return _PLAIN.get(c) or _escape(c)
+        if (shown := visible(c)) != c or self.has(c):
+            return shown
+        return _PLAIN.get(c) or spelled(c)
 
     def has(self, text: str) -> bool:
         try:
@@ -67,15 +63,6 @@ class _Spelling(dict[int, str]):
         except UnicodeError:
             return False
         return True
-
-
-def _escape(c: str) -> str:
-    """Return ``c`` as Python would write it in a string.
-
-    >>> _escape(chr(27)), _escape(chr(0x202E)), _escape(chr(10))
-    ('\\\\x1b', '\\\\u202e', '\\\\n')
-    """
-    return c.encode("unicode_escape").decode("ascii")
 
 
 @dataclass(frozen=True)
@@ -194,7 +181,8 @@ class Terminal:
         marks = {HOT: _RED, COLD: _RESET} if self.color else {HOT: "", COLD: ""}
         parts = (_MARKS.split(line.rstrip()) for line in lines)
         return "\n".join(
-            "".join(marks[part] if part in marks else self.text(part) for part in line) for line in parts
+            defused("".join(marks[part] if part in marks else self.text(part) for part in line))
+            for line in parts
         ).replace(NARROW, " ")
 
 

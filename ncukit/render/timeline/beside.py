@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -11,6 +10,7 @@ from typing import Any
 from ncukit.diagnose.timeline import describe, in_range, whole
 from ncukit.diagnose.timeline.match import Matcher
 from ncukit.diagnose.timeline.scope import Scope
+from ncukit.media import argument
 from ncukit.model import Kernel
 from ncukit.model.timeline import Match, Timeline
 from ncukit.read.nsys import Export
@@ -48,7 +48,7 @@ class Beside:
     @property
     def command(self) -> str:
         """The command that shows the whole timeline."""
-        named = f" --range {shlex.quote(self.timeline.range)}" if self.timeline.range else ""
+        named = f" --range {argument(self.timeline.range, 'RANGE')}" if self.timeline.range else ""
         return f"ncukit timeline {quoted(str(self.path))}{named}"
 
     def provenance(self) -> Line:

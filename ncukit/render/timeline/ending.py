@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ncukit.media import cleaned
 from ncukit.render.timeline.figures import Figures
-from ncukit.render.words import cleaned
 
 
 def ended(

@@ -26,7 +26,7 @@ SCHEMA = "ncukit.timeline/1"
 
 def timeline_text(timeline: Timeline, choice: LaunchChoice | None = None, why_not: str = "") -> str:
     """Return the JSON of a timeline on one line; ``choice`` is the launch for ncu, ``why_not`` why none."""
-    return dumps(timeline_data(timeline, choice, why_not), allow_nan=False)
+    return dumps(timeline_data(timeline, choice, why_not))
 
 
 def timeline_data(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ncukit import quantity
+from ncukit.media import cleaned
 from ncukit.model.timeline import KernelTime, Match
 from ncukit.quantity import factor
 from ncukit.render.cells import Tips
@@ -17,7 +18,7 @@ from ncukit.render.timeline.figures import Figures
 from ncukit.render.timeline.section import APART, EFFICIENCY, marked, other_gpu
 from ncukit.render.timeline.verdict import verdict
 from ncukit.render.view.groups import Launch
-from ncukit.render.words import cleaned, shorten
+from ncukit.render.words import shorten
 
 SHOWN = 20
 """Kernels of the trace in the table, by total time; those of the report are there in any case."""

@@ -8,6 +8,7 @@ from typing import Any
 from ncukit import quantity
 from ncukit.diagnose.timeline.match import Matcher, shape_of
 from ncukit.diagnose.words import faster
+from ncukit.media import cleaned
 from ncukit.model import Kernel
 from ncukit.model.timeline import DeviceTime, Match, Timeline
 from ncukit.model.trace import UNKNOWN
@@ -18,7 +19,7 @@ from ncukit.render.timeline import tables
 from ncukit.render.timeline.figures import Figures
 from ncukit.render.timeline.strip import label
 from ncukit.render.timeline.verdict import verdict
-from ncukit.render.words import cleaned, listed, plural, shorten
+from ncukit.render.words import listed, plural, shorten
 
 EFFICIENCY = (
     ("dram_throughput_pct", "DRAM"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from ncukit.diagnose.timeline.calls import Named
 from ncukit.diagnose.timeline.scope import KINDS, PROCESS, Scope
+from ncukit.media import dumps
 from ncukit.model.trace import UNKNOWN, Columns
 from ncukit.whole import beside
 
@@ -41,8 +41,8 @@ def _write(file: IO[bytes] | gzip.GzipFile, scope: Scope) -> None:
     file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = b""
     for event in events(scope):
-        text = json.dumps(event, separators=(",", ":"), ensure_ascii=False)
-        file.write(separator + text.encode("utf-8", errors="replace"))
+        text = dumps(event, separators=(",", ":"))
+        file.write(separator + text.encode())
         separator = b",\n"
     file.write(b"\n]}\n")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncukit import __version__
 from ncukit.errors import UsageError
+from ncukit.media import cleaned
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render import commands
 from ncukit.render.advice import of_launches, of_run
@@ -23,7 +24,7 @@ from ncukit.render.view.opinion import opinion
 from ncukit.render.view.provenance import all_metrics, provenance
 from ncukit.render.view.quality import LACKS, quality
 from ncukit.render.view.sections import sections
-from ncukit.render.words import cleaned, shorten
+from ncukit.render.words import shorten
 
 if TYPE_CHECKING:
     from ncukit.render.run.load import RunPage
