@@ -634,9 +634,15 @@ CASES: dict[str, Case] = {
         "64 blocks for 80 SMs: 16 never start",
     ),
     "tail": Case(
-        {"waves_per_sm": 1.06, "wave_efficiency_pct": 53.0, "sm_active_pct": 83.8},
+        {
+            "waves_per_sm": 1.0625,
+            "wave_efficiency_pct": 53.0,
+            "sm_active_pct": 83.8,
+            "grid_size": 459,
+            "usable_sm_count": 108,
+        },
         {"waves_per_sm": 3.0, "wave_efficiency_pct": 100.0, "sm_active_pct": 99.0},
-        "1.06 waves",
+        "27 blocks for 108 SMs",
         [{"waves_per_sm": 40.1, "wave_efficiency_pct": 97.0}],
     ),
     "block-shape": Case(
@@ -1071,8 +1077,19 @@ def test_wider_mma_is_advised_where_the_gpu_has_it(cc: int, better: str | None):
 def test_few_waves_are_named_also_when_the_last_is_nearly_whole(
     waves: float, whole: float, severity: str | None
 ):
-    finding = outcome("tail", launch(waves_per_sm=waves, wave_efficiency_pct=whole, sm_active_pct=83.0))
+    grid = {"grid_size": 100 * waves, "usable_sm_count": 100}
+    finding = outcome(
+        "tail", launch(waves_per_sm=waves, wave_efficiency_pct=whole, sm_active_pct=80.0, **grid)
+    )
     assert (finding.severity if isinstance(finding, Finding) else None) == severity
+
+
+def test_the_finding_about_a_partial_wave_promises_nothing_that_the_wave_does_not_explain():
+    shape = {"waves_per_sm": 1.57, "wave_efficiency_pct": 78.5, "grid_size": 339, "usable_sm_count": 108}
+    finding = outcome("tail", launch(**shape, sm_active_pct=73.0))
+    assert isinstance(finding, Finding)
+    assert (finding.severity, finding.gain_pct) == ("info", None)
+    assert "123 blocks for 108 SMs" in finding.title
 
 
 def test_a_leading_counter_without_a_unit_is_told_in_words():

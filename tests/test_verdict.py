@@ -147,8 +147,8 @@ CALLS: list[tuple[str, str | None, dict[str, Any]]] = [
     ("latency-bound", "small-grid", {"blocks_per_sm": 0.36, "grid_size": 36}),
     ("latency-bound", "small-grid", {"waves_per_sm": 0.17, "blocks_per_sm": 1.0, "warps_per_scheduler": 2.0}),
     ("latency-bound", "small-grid", {"kernel_duration": 3.2e-6}),
-    ("latency-bound", "tail", {"waves_per_sm": 1.06, "wave_efficiency_pct": 53.0, "sm_active_pct": 80.0}),
-    ("latency-bound", "imbalance", {"waves_per_sm": 2.0, "sm_active_pct": 70.0}),
+    ("latency-bound", "tail", {"waves_per_sm": 1.2, "grid_size": 120, "sm_active_pct": 60.0}),
+    ("latency-bound", "imbalance", {"waves_per_sm": 2.0, "sm_active_pct": 70.0, "sm_active_min_pct": 40.0}),
     (
         "latency-bound",
         "imbalance",
@@ -262,12 +262,25 @@ EDGES: list[tuple[str, dict[str, Any], str | None, dict[str, Any], str | None]] 
     ("one warp alone", {"sm_active_pct": 1.4, "warps_per_scheduler": 0.3}, "imbalance",
      {"sm_active_pct": 1.4, "sm_throughput_pct": 0.3, "warps_per_scheduler": 0.6, "waves_per_sm": 0.2},
      "small-grid"),
-    ("SM activity", {"waves_per_sm": 1.5, "wave_efficiency_pct": 75.0, "sm_active_pct": 84.0}, "tail",
-     {"waves_per_sm": 1.5, "wave_efficiency_pct": 75.0, "sm_active_pct": 86.0}, None),
-    ("waves of a tail", {**EMPTY_WAVES, "waves_per_sm": 2.9, "wave_efficiency_pct": 80.0}, "tail",
-     {**EMPTY_WAVES, "waves_per_sm": 3.1, "wave_efficiency_pct": 80.0}, "imbalance"),
-    ("a whole last wave", {**EMPTY_WAVES, "waves_per_sm": 1.9, "wave_efficiency_pct": 94.0}, "tail",
-     {**EMPTY_WAVES, "waves_per_sm": 1.97, "wave_efficiency_pct": 98.0}, "imbalance"),
+    ("SM activity", {"waves_per_sm": 5.05, "grid_size": 505, "sm_active_pct": 84.0}, "tail",
+     {"waves_per_sm": 5.05, "grid_size": 505, "sm_active_pct": 86.0}, None),
+    ("leftover blocks", {**EMPTY_WAVES, "waves_per_sm": 1.5, "grid_size": 198, "sm_active_pct": 82.0}, "tail",
+     {**EMPTY_WAVES, "waves_per_sm": 1.5, "grid_size": 303, "sm_active_pct": 82.0}, None),
+    ("what leftover blocks explain", {**EMPTY_WAVES, "waves_per_sm": 1.4, "grid_size": 140}, "tail",
+     {**EMPTY_WAVES, "waves_per_sm": 1.4, "grid_size": 140, "sm_active_pct": 60.0}, "imbalance"),
+    ("a whole last wave", {**EMPTY_WAVES, "waves_per_sm": 1.4, "grid_size": 140}, "tail",
+     {**EMPTY_WAVES, "waves_per_sm": 2.0, "grid_size": 200}, "imbalance"),
+    ("the least busy SM", {**EMPTY_WAVES, "sm_active_min_pct": 69.0}, "imbalance",
+     {**EMPTY_WAVES, "sm_active_min_pct": 71.0}, None),
+    ("the mean SM", {**EMPTY_WAVES, "sm_imbalance_pct": 11.0}, "imbalance",
+     {**EMPTY_WAVES, "sm_imbalance_pct": 9.0}, None),
+    ("short blocks in many waves",
+     {**EMPTY_WAVES, "block_lifetime": 1900.0, "waves_per_sm": 11.0}, "occupancy",
+     {**EMPTY_WAVES, "block_lifetime": 1900.0, "waves_per_sm": 9.0}, "imbalance"),
+    ("a start and an end", {**EMPTY_WAVES, "kernel_duration": 16e-6, "sm_imbalance_pct": 3.0,
+     "sm_active_pct": 70.0, **stalls(block_barrier=5.0)}, "synchronisation",
+     {**EMPTY_WAVES, "kernel_duration": 20e-6, "sm_imbalance_pct": 3.0, "sm_active_pct": 70.0,
+      **stalls(block_barrier=5.0)}, None),
     ("a unit full while SMs work", {**EMPTY_WAVES, "waves_per_sm": 1.5, "fp64_busy_pct": 90.0}, "fp64",
      {**EMPTY_WAVES, "waves_per_sm": 1.5, "fp64_busy_pct": 74.0}, "imbalance"),
     ("life of the only block",
@@ -358,6 +371,53 @@ def test_what_counts_as_a_unit(values: dict[str, Any], unit: str, percent: float
 
 
 # ------------------------------------------------------------------- what must not be called
+
+
+TWO_AN_SM: dict[str, Any] = {
+    "usable_sm_count": 108,
+    "grid_size": 339,
+    "blocks_per_sm": 3.14,
+    "waves_per_sm": 1.57,
+}
+"""339 blocks, two of which fit an SM: 123 are left for 108 SMs after the first wave."""
+
+
+@pytest.mark.parametrize("active", [63.0, 72.0, 83.0])
+def test_a_wave_that_leaves_no_sm_without_a_block_is_no_tail(active: float):
+    verdict = judge(**TWO_AN_SM, sm_active_pct=active, kernel_duration=90e-6)
+    assert verdict.limiter != "tail"
+    assert verdict.confidence != "high"
+    assert any("equal blocks would" in row.text for row in (*verdict.evidence, *verdict.against))
+
+
+def test_a_tail_tells_its_blocks_and_what_they_explain():
+    verdict = judge(waves_per_sm=1.2, grid_size=120, blocks_per_sm=1.2, sm_active_pct=60.0)
+    assert "of 1.2 waves it has 20 blocks for 100 SMs" in verdict.claim.replace("1.20", "1.2")
+    said = {row.metric: row.text for row in verdict.evidence}
+    assert said["sm_active_pct"] == "of the time an SM has work; equal blocks would give 60.0\u202f%"
+
+
+def test_a_short_launch_of_one_wave_with_even_sms_is_its_start_and_end():
+    """`sm_imbalance_pct` of 3 to 5 % in 6 microseconds is how blocks are handed out."""
+    verdict = judge(
+        kernel_duration=6.6e-6, waves_per_sm=1.0, blocks_per_sm=6.0, grid_size=600, sm_active_pct=53.2,
+        sm_active_min_pct=88.9, sm_imbalance_pct=3.3,
+    )  # fmt: skip
+    assert (verdict.cls, verdict.limiter) == ("latency-bound", None)
+    assert "ramp-up and drain" in verdict.claim
+
+
+def test_sms_that_were_counted_even_are_not_called_unequal():
+    even = {"waves_per_sm": 13.6, "blocks_per_sm": 163.0, "grid_size": 16300, "sm_active_pct": 83.2}
+    assert judge(**even).limiter == "imbalance"
+    verdict = judge(**even, sm_active_min_pct=82.2, sm_imbalance_pct=8.9)
+    assert verdict.limiter is None
+    assert "does not say why" in verdict.claim
+
+
+def test_without_waves_idle_sms_have_no_named_cause():
+    verdict = judge(waves_per_sm=None, wave_efficiency_pct=None, sm_active_pct=60.0)
+    assert (verdict.cls, verdict.limiter) == ("latency-bound", None)
 
 
 def test_dram_at_half_of_a_short_launch_is_ramp_up():

@@ -12,7 +12,8 @@ from ncukit.diagnose.shares import Share
 from ncukit.diagnose.steps.between import SYNC_STATES
 from ncukit.diagnose.steps.latency import DEPENDENCIES
 from ncukit.diagnose.waits import states
-from ncukit.diagnose.words import listed
+from ncukit.diagnose.waves import AGREE, waves
+from ncukit.diagnose.words import counted, listed
 from ncukit.model.finding import Basis
 from ncukit.quantity import brief, plain
 from ncukit.record import dataclass
@@ -67,6 +68,7 @@ class Wording:
         self.share = call.share
         self.leaders = None if call.share is None else of_call(facts.shares, call)
         self.runner = None if self.leaders is None else self.leaders.next
+        self.waves = waves(facts)
 
     # ------------------------------------------------------------------ quotes
 
@@ -286,6 +288,14 @@ def _wave_bound(w: Wording) -> str | None:
     return _number(w, "waves_per_sm", lambda n: 1 / n) if w.facts.below("waves_per_sm", ROOM) else None
 
 
+def _expected(w: Wording) -> str | None:
+    """Return how active a mean SM would be with equal blocks [%]: between two bounds where they differ."""
+    if w.waves is None:
+        return None
+    low, high = sorted((w.waves.in_waves, w.waves.in_rounds))
+    return brief(high, "%") if high - low < AGREE else f"{plain(low)} to {brief(high, '%')}"
+
+
 _QUOTES: dict[str, Callable[[Wording], Quote | None]] = {
     "limit": lambda w: w._of(w.share),
     "limit-any": lambda w: w._of(w.ranked[0] if w.ranked else None),
@@ -333,9 +343,9 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "ways": lambda w: None if (hit := w.conflict()) is None else hit[0],
     "direction": lambda w: None if (hit := w.conflict()) is None else hit[1],
     "gain": lambda w: None if w.gain is None else brief(w.gain, "%"),
-    "blocks": lambda w: (
-        None if (n := w.facts.number("grid_size")) is None else "1 block" if n == 1 else f"{n:,.0f} blocks"
-    ),
+    "blocks": lambda w: None if (n := w.facts.number("grid_size")) is None else counted(n, "block"),
+    "leftover": lambda w: None if w.waves is None else counted(w.waves.leftover, "block"),
+    "expected": _expected,
     "wave_bound": _wave_bound,
     "grid_bound": lambda w: _number(w, "blocks_per_sm", lambda n: 1 / n),
     "blocks_in_a_wave": lambda w: (

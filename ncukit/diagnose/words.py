@@ -14,6 +14,15 @@ def listed(items: list[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
+def counted(number: float, one: str, more: str = "") -> str:
+    """Return ``number`` of the things of which ``one`` is the name, or ``more`` where an s is not enough.
+
+    >>> counted(1, "block"), counted(6000, "block"), counted(0, "entry", "entries")
+    ('1 block', '6,000 blocks', '0 entries')
+    """
+    return f"{number:,.0f} {one if round(number) == 1 else more or one + 's'}"
+
+
 def sentence(text: str) -> str:
     """Return ``text`` with a capital first letter.
 

@@ -7,8 +7,9 @@ import math
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.rules.occupancy import spare
 from ncukit.diagnose.steps.grid import COVERED, HALF_A_WAVE, ONE_WARP
-from ncukit.diagnose.steps.idle import FEW_WAVES
-from ncukit.diagnose.steps.latency import SHORT_LIVED
+from ncukit.diagnose.steps.idle import FEW_WAVES, SHORT_LIVED
+from ncukit.diagnose.waves import waves as waves_of
+from ncukit.diagnose.words import counted
 from ncukit.quantity import brief
 
 IDLE = 10.0
@@ -106,19 +107,29 @@ def tail(k: View) -> Found | None:
             advice="Smaller blocks, or more of them, would even out blocks that take unequal time.",
         )
     active = k.get("sm_active_pct")
-    idle = None if active is None else 100 - active
+    found = waves_of(k.facts)
+    if active is None or found is None:
+        return Found(
+            f"The grid makes {brief(waves)} waves: the last one is partial",
+            "low",
+            advice="Choose a grid of whole waves, or a persistent kernel that takes its tiles from a queue.",
+        )
+    idle, leftover = 100 - active, counted(found.leftover, "block")
+    if not found.explain(active) or idle < IDLE:
+        return Found(
+            f"The grid makes {brief(waves)} waves: the last one is partial, with {leftover} for "
+            f"{found.sms} SMs",
+            "info",
+            advice="A grid of whole waves would gain little here.",
+            detail=f"SMs are idle {brief(idle, '%')} of the time; equal blocks would leave them idle "
+            f"{brief(100 - found.in_waves, '%')} of it.",
+        )
     return Found(
-        f"The grid makes {brief(waves)} waves: the last one is partial"
-        + ("" if idle is None else f", and SMs are idle for {brief(idle, '%')} of the time"),
-        "medium" if waves <= FEW_WAVES and (idle is None or idle >= IDLE) else "low",
+        f"The last of {brief(waves)} waves has {leftover} for {found.sms} SMs, and SMs are idle for "
+        f"{brief(idle, '%')} of the time",
+        "medium" if waves <= FEW_WAVES else "low",
         advice="Choose a grid of whole waves, or a persistent kernel that takes its tiles from a queue.",
-        gain=None
-        if idle is None
-        else Gain(
-            max(0.0, min(idle, 100 - whole)),
-            "global",
-            f"the smaller of the idle time and {brief(100 - whole, '%')}, the empty part of the last wave",
-        ),
+        gain=Gain(idle, "global", "the idle time, which the blocks of the last wave explain"),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ncukit.diagnose.occupancy import occupancy
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.steps.grid import QUIET
-from ncukit.diagnose.steps.idle import FEW_WAVES, LONG_LIVED
-from ncukit.diagnose.steps.latency import SHORT_LIVED, limiting_resources
+from ncukit.diagnose.steps.idle import FEW_WAVES, LONG_LIVED, SHORT_LIVED
+from ncukit.diagnose.steps.latency import limiting_resources
 from ncukit.diagnose.words import listed
 from ncukit.model.finding import Severity
 from ncukit.model.occupancy import Occupancy

@@ -6,12 +6,9 @@ from ncukit.diagnose.call import Call, latency
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.steps.between import SYNC, SYNC_STATES
 from ncukit.diagnose.steps.grid import FEW_WARPS
-from ncukit.diagnose.steps.idle import turnover
+from ncukit.diagnose.steps.idle import SHORT_LIVED, turnover
 from ncukit.diagnose.waits import states
 from ncukit.diagnose.words import listed
-
-SHORT_LIVED = 2000.0
-"""[cycle] Blocks that live shorter than this spend a visible part of it starting and ending."""
 
 ALLOWS_MORE = 1.25
 """Warps the configuration allows over those resident: above this it is not the configuration."""
