@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.model import (
     Check,
     Diagnosis,
@@ -204,7 +205,7 @@ def transpose(index: int = 0, name: str = "transposeCoalesced", **changed: Any) 
         "Pad or swizzle.", values, "transpose.cu:95", 40.0, "global",
     )  # fmt: skip
     skipped = (Skipped("divergence", "scheduler", "needs `active_threads_per_warp`: not collected"),)
-    return Diagnosis(made, INSTRUCTIONS, VERDICT, (found,), skipped)
+    return Diagnosis(made, INSTRUCTIONS, VERDICT, (found,), skipped, facts=FactsOnDemand(made))
 
 
 def launch(index: int = 0, name: str = "transposeCoalesced", **changed: Any) -> Kernel:
@@ -241,7 +242,12 @@ def undetermined(index: int = 0) -> Diagnosis:
         "What limits this launch cannot be said from this report",
         missing=("Throughputs: `--section SpeedOfLight`", "Stall reasons: `--section WarpStateStats`"),
     )
-    return Diagnosis(made, Roofline(missing=("No FLOP point: floating-point work is unknown.",)), verdict)
+    return Diagnosis(
+        made,
+        Roofline(missing=("No FLOP point: floating-point work is unknown.",)),
+        verdict,
+        facts=FactsOnDemand(made),
+    )
 
 
 def failed(index: int = 0) -> Diagnosis:
@@ -287,7 +293,7 @@ def fp64(index: int = 0) -> Diagnosis:
             ),
         ),
     )
-    return Diagnosis(made, FLOPS, verdict)
+    return Diagnosis(made, FLOPS, verdict, facts=FactsOnDemand(made))
 
 
 def many(count: int) -> list[Diagnosis]:
@@ -363,4 +369,4 @@ def charted() -> Diagnosis:
             "shared_bank_conflict_pct": 92.0,
         },
     )
-    return Diagnosis(made, INSTRUCTIONS, VERDICT)
+    return Diagnosis(made, INSTRUCTIONS, VERDICT, facts=FactsOnDemand(made))

@@ -17,6 +17,7 @@ from ncukit import advise as of_file
 from ncukit import cli, demo_reports, demo_traces
 from ncukit.diagnose.advice import Known, advise, amdahl
 from ncukit.diagnose.advice.steps import SMALL, STEPS
+from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.diagnose.timeline import choose_launch, describe, whole
 from ncukit.errors import ReportError, UsageError
 from ncukit.model import Check, Diagnosis, Finding, Roofline, Verdict
@@ -68,13 +69,13 @@ def dram(percent: float, *findings: Finding, checks: tuple[Check, ...] = ()) -> 
     """Return a launch limited by DRAM, which it uses to ``percent`` of peak."""
     made = kernel(dram_throughput_pct=percent, kernel_duration=1e-3, compute_capability=90)
     verdict = Verdict("memory-bound", "dram", "high", "DRAM is the limit", experiment=EXPERIMENT)
-    return Diagnosis(made, Roofline(checks=checks), verdict, findings)
+    return Diagnosis(made, Roofline(checks=checks), verdict, findings, facts=FactsOnDemand(made))
 
 
 def latency() -> Diagnosis:
     made = kernel(dram_throughput_pct=20.0, kernel_duration=1e-3, compute_capability=90)
     verdict = Verdict("latency-bound", "dependency", "medium", "Warps wait", experiment=EXPERIMENT)
-    return Diagnosis(made, Roofline(), verdict)
+    return Diagnosis(made, Roofline(), verdict, facts=FactsOnDemand(made))
 
 
 def taking(share: float, known: Known, diagnosis: Diagnosis) -> Known:
@@ -285,7 +286,7 @@ def test_a_full_cache_is_no_end_because_data_can_stay_closer(
     """A naive matrix product fills L1; tiled in registers it is many times as fast."""
     made = kernel(**{metric: 100.0}, kernel_duration=1e-3, compute_capability=75)
     verdict = Verdict(cls, limiter, "high", "It is full", experiment=EXPERIMENT)
-    diagnosis = Diagnosis(made, Roofline(), verdict)
+    diagnosis = Diagnosis(made, Roofline(), verdict, facts=FactsOnDemand(made))
     assert advise(Known(diagnosis=diagnosis)).stop is False
     found = advise(taking(50.0, full, diagnosis))
     assert found.stop is False

@@ -13,7 +13,8 @@ from rich.cells import cell_len
 
 from ncukit import schemas
 from ncukit.diagnose import diagnose
-from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Place, Value, Verdict
+from ncukit.diagnose.launch_facts import FactsOnDemand
+from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Place, Roofline, Value, Verdict
 from ncukit.model.recorded import Recorded
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.charts import charts_data
@@ -37,7 +38,7 @@ def on_h100(signals: dict[str, Any] | None = None, **launch: Any) -> Kernel:
 
 
 def shown(made: Kernel, verdict: Verdict = DRAM) -> tuple[dict[str, Any], Any]:
-    return section(Cells(made, Tips()), verdict)
+    return section(Cells(made, Tips()), Diagnosis(made, Roofline(), verdict, facts=FactsOnDemand(made)))
 
 
 def spoken(line: list[dict[str, Any]]) -> str:
@@ -346,7 +347,7 @@ def test_a_unit_outside_the_sm_has_one_number() -> None:
 
 
 def test_the_json_of_the_charts_holds_the_numbers_of_the_page() -> None:
-    data = charts_data(charted().kernel)
+    data = charts_data(charted())
     assert list(data) == ["memory", "occupancy", "issue_slots", "over_time"]
     links = {link["id"]: link for link in data["memory"]["links"]}
     assert (links["shared-loads"]["bytes"], links["shared-loads"]["share_pct"]) == (9e9, 84.6)
@@ -361,9 +362,9 @@ def test_the_json_of_the_charts_holds_the_numbers_of_the_page() -> None:
 
 
 def test_what_was_not_collected_has_no_key_and_a_failed_launch_none() -> None:
-    assert charts_data(kernel()) == {}
-    assert charts_data(kernel(failed="the pass failed", dram_read_bytes=1)) == {}
-    assert list(charts_data(kernel(warps_issued_per_scheduler=0.3))) == ["issue_slots"]
+    assert charts_data(diagnose(kernel())) == {}
+    assert charts_data(diagnose(kernel(failed="the pass failed", dram_read_bytes=1))) == {}
+    assert list(charts_data(diagnose(kernel(warps_issued_per_scheduler=0.3)))) == ["issue_slots"]
 
 
 def test_the_json_of_a_diagnosis_with_charts_fits_its_schema() -> None:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.diagnose.links import LINKS, memory_links
-from ncukit.model import Kernel, Value
+from ncukit.model import Diagnosis, Kernel, Roofline, Value, Verdict
 from ncukit.model.links import Link, MemoryLinks
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.memory import memory
@@ -37,7 +39,8 @@ def link(found: MemoryLinks, id: str) -> Link:
 
 
 def drawn(made: Kernel, limiter: str | None = None) -> dict[str, Any]:
-    return memory(Cells(made, Tips()), limiter)
+    verdict = Verdict("memory-bound", limiter, "high", "")
+    return memory(Cells(made, Tips()), Diagnosis(made, Roofline(), verdict, facts=FactsOnDemand(made)))
 
 
 # what the links are
@@ -53,19 +56,19 @@ def test_reads_go_towards_the_kernel_and_writes_away_from_it() -> None:
 
 
 def test_a_link_has_the_numbers_of_the_report_and_its_own_share() -> None:
-    reads = link(memory_links(stream()), "dram-reads")
+    reads = link(memory_links(Facts.of(stream())), "dram-reads")
     assert (reads.bytes.value, reads.share and reads.share.value, reads.used) == (128_000, 61.5, True)
 
 
 def test_a_link_that_moved_nothing_stays_and_one_nobody_counted_is_unknown() -> None:
-    found = memory_links(stream())
+    found = memory_links(Facts.of(stream()))
     assert link(found, "dram-writes").used is False
     assert link(found, "peer-reads").used is None
     assert link(found, "peer-reads").bytes.reason == "not given by the test"
 
 
 def test_requests_alone_show_that_a_link_was_used() -> None:
-    found = link(memory_links(kernel(local_load_inst=5)), "local-loads")
+    found = link(memory_links(Facts.of(kernel(local_load_inst=5))), "local-loads")
     assert (found.bytes.known, found.used) == (False, True)
 
 
@@ -73,20 +76,20 @@ def test_a_link_that_the_gpu_lacks_is_left_out() -> None:
     absent = Value(
         "tma_load_bytes", None, "byte", reason="not on this GPU (CC 8.6); absent: below CC 9.0", lack="absent"
     )
-    assert "tma" not in [one.id for one in memory_links(kernel(tma_load_bytes=absent)).links]
-    assert "tma" in [one.id for one in memory_links(kernel()).links]
+    assert "tma" not in [one.id for one in memory_links(Facts.of(kernel(tma_load_bytes=absent))).links]
+    assert "tma" in [one.id for one in memory_links(Facts.of(kernel())).links]
 
 
 def test_the_limit_is_the_fullest_unit_only_if_it_is_full() -> None:
-    assert memory_links(stream()).hot == "dram"
-    assert memory_links(stream(dram_throughput_pct=40.0)).hot is None
+    assert memory_links(Facts.of(stream())).hot == "dram"
+    assert memory_links(Facts.of(stream(dram_throughput_pct=40.0))).hot is None
 
 
 def test_the_notes_say_what_a_number_does_not_mean() -> None:
-    found = memory_links(kernel(l1_hit_rate_pct=0, l1_sectors=10, async_copy_bypass_bytes=64))
+    found = memory_links(Facts.of(kernel(l1_hit_rate_pct=0, l1_sectors=10, async_copy_bypass_bytes=64)))
     assert any("L1 served nothing" in note for note in found.notes)
     assert any("Asynchronous copies" in note for note in found.notes)
-    assert memory_links(kernel()).notes == ()
+    assert memory_links(Facts.of(kernel())).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_the_notes_say_what_a_number_does_not_mean() -> None:
 )
 def test_what_global_loads_hold_of_asynchronous_copies(used: dict[str, float], says: str) -> None:
     """32,768 requests never moved 608 MB: sectors of cp.async count in the bytes of global loads."""
-    assert any(says in note for note in memory_links(kernel(**used)).notes)
+    assert any(says in note for note in memory_links(Facts.of(kernel(**used))).notes)
 
 
 # how a lane is drawn
@@ -186,7 +189,7 @@ def test_without_any_traffic_counter_there_is_no_chart_but_the_levels_stay() -> 
 def test_an_estimate_and_an_unreliable_number_carry_their_mark_in_the_chart() -> None:
     guess = Value("l1_hit_rate_pct", 152.0, "%", "exact", reason="unreliable: above 100 %", reliable=False)
     made = stream(l1_hit_rate_pct=guess)
-    found = chart(Cells(made, Tips()), memory_links(made), None)
+    found = chart(Cells(made, Tips()), memory_links(Facts.of(made)), None)
     assert found is not None
     near = next(b for b in found["boxes"] if b["name"] == "L1/TEX")
     assert near["lines"][0]["text"] == "hits 152.0\u202f% !"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncukit.catalog.counted import sampled
+from ncukit.diagnose import diagnose
 from ncukit.diagnose.series import FEWEST, series
 from ncukit.model import Kernel
 from ncukit.render.cells import Cells, Tips
@@ -27,7 +28,7 @@ def over_time(**named: tuple[list[int], list[float]]) -> Kernel:
 
 
 def charts(made: Kernel) -> dict[str, Any]:
-    found = section(Cells(made, Tips()))
+    found = section(Cells(made, Tips()), diagnose(made))
     assert found is not None
     return found
 
@@ -51,7 +52,7 @@ def test_what_is_always_zero_or_has_too_few_samples_is_no_series(values: list[fl
 
 def test_a_report_without_pm_sampling_has_no_charts() -> None:
     assert series(kernel()) == ()
-    assert section(Cells(kernel(), Tips())) is None
+    assert section(Cells(kernel(), Tips()), diagnose(kernel())) is None
 
 
 def test_series_come_in_the_order_of_the_catalog() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ncukit.diagnose import diagnose
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.split import split
 from ncukit.diagnose.waits import DISAGREE, states
@@ -35,7 +36,7 @@ def account(**changed: Any) -> Split:
 
 
 def page(**changed: Any) -> dict[str, Any] | None:
-    return section(Cells(kernel(**{**LOADS, **changed}), Tips()))
+    return section(diagnose(kernel(**{**LOADS, **changed})))
 
 
 def test_time_slots_and_causes_come_out_by_hand() -> None:
@@ -93,7 +94,7 @@ def test_what_was_not_collected_is_missing_not_zero() -> None:
     found = split(Facts.of(kernel()))
     assert (found.idle, found.issued, found.parts) == (None, None, ())
     assert found.missing == ("the issue rate", "why warps waited")
-    assert section(Cells(kernel(), Tips())) is None
+    assert section(diagnose(kernel())) is None
     known = split(Facts.of(kernel(warps_issued_per_scheduler=0.4)))
     assert known.missing == ("why warps waited",)
 

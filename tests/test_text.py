@@ -13,6 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 from ncukit.catalog import load
+from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.model import (
     Check,
     Diagnosis,
@@ -164,7 +165,7 @@ def launch(
     """Return the diagnosed launch of a transpose with bank conflicts; keywords change it."""
     origin = raw_kernel(function, raw, demangled=demangled, index=index, rules=tuple(rules))
     k = kernel(raw=origin, failed=failed, **{**METRICS, **metrics})
-    return Diagnosis(k, roofline, verdict, tuple(findings), tuple(skipped))
+    return Diagnosis(k, roofline, verdict, tuple(findings), tuple(skipped), facts=FactsOnDemand(k))
 
 
 def show(

@@ -12,8 +12,9 @@ import pytest
 
 from ncukit.catalog import load
 from ncukit.diagnose import diagnose
+from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.errors import UsageError
-from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, RuleResult, Value
+from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, Roofline, RuleResult, Value, Verdict
 from ncukit.model.advice import Advice, Bound
 from ncukit.quantity import MISSING
 from ncukit.render import commands, words
@@ -181,7 +182,8 @@ def test_the_first_screen_shows_the_number_that_the_verdict_quotes() -> None:
     )
     made = diagnoses.launch(pipe_tensor_pct=43.3, roofline_fp32_pct=86.7)
     verdict = replace(found.verdict, limiter="tensor", evidence=(quoted,))
-    bars = view(replace(found, kernel=made, verdict=verdict))["kernel"]["verdict"]["glance"]
+    quoting = replace(found, kernel=made, verdict=verdict, facts=FactsOnDemand(made))
+    bars = view(quoting)["kernel"]["verdict"]["glance"]
     assert [(b["label"], b["bar"]) for b in bars if b["hot"]] == [
         ("Tensor operations over the dense peak", 86.7)
     ]
@@ -282,8 +284,10 @@ def test_the_bar_of_a_pipe_counts_what_its_evidence_counts() -> None:
     """The verdict judges a pipe of few SMs by the time in which they work."""
     values = {"sm_active_pct": 62.7, "dram_throughput_pct": 1.4, "pipe_alu_pct": 55.7}
     said = Evidence("pipe_alu_pct", 55.7, "%", "any words", "limit", "ALU pipe", "active")
-    cells = Cells(kernel(**values), Tips())
-    bars = glance(cells, "int", [said])
+    made = kernel(**values)
+    verdict = Verdict("compute-bound", "int", "high", "", (said,))
+    cells = Cells(made, Tips())
+    bars = glance(cells, Diagnosis(made, Roofline(), verdict, facts=FactsOnDemand(made)))
     assert spoken(basis(cells, bars)).startswith("ALU pipe: of the time in which an SM works, 62.7 %;")
 
 

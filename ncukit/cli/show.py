@@ -26,7 +26,7 @@ from ncukit.cli.output import color, encoding, width
 from ncukit.errors import UsageError
 
 if TYPE_CHECKING:
-    from ncukit.model import Kernel
+    from ncukit.model import Diagnosis
 
 
 FORMATS = ("text", "markdown", "json")
@@ -114,25 +114,25 @@ def show(
         from ncukit.cli.stream import print_report
         from ncukit.render.json import kernel_text
 
-        def more(k: Kernel) -> dict[str, Any]:
-            from ncukit.diagnose.source import source_view
+        def more(d: Diagnosis) -> dict[str, Any]:
             from ncukit.render.by_instruction import plain
 
-            view = source_view(k) if source or sass else None
+            view = d.facts.source if source or sass else None
             return {} if view is None else {"source": plain(view)}
 
         kernels = chosen(open_report(file).kernels(details=True), launches, kernel)
+        diagnoses = (add(diagnose(k)) for k in kernels)
         if trace is None:
-            print_report(file, (kernel_text(k, diagnosis=add(diagnose(k)), more=more(k)) for k in kernels))
+            print_report(file, (kernel_text(d.kernel, diagnosis=d, more=more(d)) for d in diagnoses))
             return
         from ncukit.render.timeline.json import region_data, traced_data
 
         matcher = trace.matcher
         texts = (
             kernel_text(
-                k, diagnosis=add(diagnose(k)), more={"traced": traced_data(matcher.find(k)), **more(k)}
+                d.kernel, diagnosis=d, more={"traced": traced_data(matcher.find(d.kernel)), **more(d)}
             )
-            for k in kernels
+            for d in diagnoses
         )
         print_report(file, texts, region_data(trace.timeline))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ncukit.catalog import load
+from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound, UsageError
 from ncukit.folders import Folder
 from ncukit.media import dumps
@@ -263,7 +264,7 @@ def _sample(entry: Mapping[str, Any], sources: list[str], name: str) -> Sample:
     said = entry["verdict"]
     verdict = Verdict(said["class"], said["limiter"], said["confidence"], said["claim"])
     return Sample(
-        Diagnosis(kernel, place(kernel), verdict),
+        Diagnosis(kernel, place(kernel), verdict, facts=FactsOnDemand(kernel)),
         tuple(entry["launches"]),
         spread,
         entry["repeats"],

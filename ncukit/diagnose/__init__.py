@@ -6,6 +6,7 @@ roofline), drawing.  ``timeline`` judges traces in the same manner.
 
 from ncukit.diagnose import rules as _rules  # registers the rules
 from ncukit.diagnose.facts import Facts
+from ncukit.diagnose.launch_facts import FactsOnDemand, keep_view
 from ncukit.diagnose.rule import RULES, apply_rules
 from ncukit.diagnose.verdict import verdict
 from ncukit.model import Diagnosis, Kernel, Roofline
@@ -25,6 +26,7 @@ def diagnose(kernel: Kernel, roofline: Roofline | None = None) -> Diagnosis:
     """
     facts = Facts.of(kernel)
     findings, skipped = apply_rules(facts)
+    keep_view(facts)
     return Diagnosis(
         kernel,
         place(kernel) if roofline is None else roofline,
@@ -32,4 +34,5 @@ def diagnose(kernel: Kernel, roofline: Roofline | None = None) -> Diagnosis:
         findings,
         skipped,
         facts.hot,
+        FactsOnDemand(kernel, facts),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from ncukit.diagnose.shares import Share
 from ncukit.model.finding import Confidence
+from ncukit.model.shares import Share
 from ncukit.record import dataclass
 
 PARTS = ("l1", "lsu-issue")

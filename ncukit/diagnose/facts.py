@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from ncukit.diagnose.shares import Shares, measure
+from ncukit.diagnose.shares import measure
 from ncukit.diagnose.waits import Waits, waits
 from ncukit.model import Kernel
+from ncukit.model.shares import Shares
 from ncukit.record import dataclass
 
 if TYPE_CHECKING:

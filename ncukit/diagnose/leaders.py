@@ -6,47 +6,19 @@ from collections.abc import Sequence
 
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.shares import Share, Shares
 from ncukit.diagnose.steps import decide
 from ncukit.diagnose.steps.full import independent
-from ncukit.diagnose.words import listed
-from ncukit.model import Kernel
-from ncukit.record import dataclass
-
-NAMED = 2
-"""Units named that the work of the first fills as well."""
+from ncukit.model.shares import Leaders, Share, Shares
 
 
-@dataclass(frozen=True)
-class Leaders:
-    """The ``first`` unit, the ``next`` one, and what of more than the next is filled by the first's work.
+def leaders(facts: Facts) -> Leaders | None:
+    """Return the first units of a launch as its verdict sees them; None where no unit was measured.
 
-    ``limits`` says that the verdict names the first as the limit; else it only is the busiest.
-    """
-
-    first: Share
-    next: Share | None
-    alongside: tuple[Share, ...]
-    limits: bool
-
-    @property
-    def which(self) -> str:
-        """In words which unit the next one is."""
-        if not self.alongside:
-            return "the next unit"
-        names = listed([share.name for share in self.alongside[:NAMED]])
-        return f"the next unit beside {names}, which the same work fills"
-
-
-def leaders(kernel: Kernel) -> Leaders | None:
-    """Return the first units of ``kernel`` as its verdict sees them; None where no unit was measured.
-
-    >>> from ncukit.model import RawKernel, Value
+    >>> from ncukit.model import Kernel, RawKernel, Value
     >>> dram = Value("dram_throughput_pct", 91.5, "%")
-    >>> leaders(Kernel("", RawKernel(0, "f", "f", "f"), {dram.id: dram})).first.unit.id
+    >>> leaders(Facts.of(Kernel("", RawKernel(0, "f", "f", "f"), {dram.id: dram}))).first.unit.id
     'dram'
     """
-    facts = Facts.of(kernel)
     return of_call(facts.shares, decide(facts))
 
 

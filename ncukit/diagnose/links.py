@@ -7,7 +7,6 @@ itself: what a level could do elsewhere does not count.
 from __future__ import annotations
 
 from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.shares import measure
 from ncukit.model import Kernel, Value
 from ncukit.model.links import Box, Link, MemoryLinks
 from ncukit.record import dataclass
@@ -78,9 +77,9 @@ BUSY: dict[Box, str] = {
 }
 
 
-def memory_links(kernel: Kernel, facts: Facts | None = None) -> MemoryLinks:
-    """Return every link of the memory system of ``kernel``; ``facts`` spare measuring its units again."""
-    shares = facts.shares if facts is not None else measure(kernel)
+def memory_links(facts: Facts) -> MemoryLinks:
+    """Return every link of the memory system of a launch."""
+    kernel, shares = facts.kernel, facts.shares
     links = tuple(
         Link(
             drawn.id,

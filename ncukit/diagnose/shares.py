@@ -7,9 +7,9 @@ unit: their members are.
 
 from __future__ import annotations
 
-from ncukit.catalog.units import Unit, load_units
+from ncukit.catalog.units import load_units
 from ncukit.model import Kernel
-from ncukit.record import dataclass
+from ncukit.model.shares import Share, Shares
 
 SAME = 3.0
 """[points] Below this a maximum and its largest known member are the same measurement."""
@@ -38,56 +38,6 @@ FABRIC_DRAM = 60.0
 TENSOR_TYPES = ("fp16", "bf16", "tf32", "fp8", "fp4", "int8", "fp64")
 COMPUTE_UNITS = ("int", "fp32", "fp64", "fp16", "xu", "tensor")
 """Units that are pipes of arithmetic."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """One unit: ``percent`` of peak as it is judged, ``elapsed`` [%] of the whole time, and what says so.
-
-    ``metric`` and ``value`` are the quoted evidence; ``name`` says which part of the unit leads.  A share
-    that is not ``resolved`` is a maximum over several parts, and which of them was not collected.
-    """
-
-    unit: Unit
-    percent: float
-    elapsed: float
-    metric: str
-    value: float
-    name: str
-    resolved: bool = True
-
-    @property
-    def fullness(self) -> float:
-        """Share of what the best kernels get out of this unit [%]."""
-        return 100 * self.percent / self.unit.reach
-
-    @property
-    def full(self) -> bool:
-        """Whether the unit counts as full."""
-        return self.percent >= self.unit.full
-
-
-@dataclass(frozen=True)
-class Shares:
-    """All units that the report speaks of; ``sm_side`` and ``memory_side`` say whether a side is covered."""
-
-    units: dict[str, Share]
-    sm_side: bool
-    memory_side: bool
-
-    def get(self, unit: str) -> float | None:
-        """Return how full ``unit`` was [%], or None when the report does not say."""
-        share = self.units.get(unit)
-        return None if share is None else share.percent
-
-    def ranked(self) -> list[Share]:
-        """Return the units that can limit a kernel, fullest first; at a tie the one that is named first."""
-        return sorted((s for s in self.units.values() if s.unit.cls), key=lambda s: -s.fullness)
-
-    @property
-    def top(self) -> float:
-        """Share of the busiest unit [%]; 0 when no unit was measured."""
-        return max((s.percent for s in self.units.values() if s.unit.cls), default=0.0)
 
 
 def measure(kernel: Kernel) -> Shares:

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from ncukit.catalog import load
 from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.shares import COMPUTE_UNITS, Share
+from ncukit.diagnose.shares import COMPUTE_UNITS
 from ncukit.diagnose.waits import WORKING, Waits, states
 from ncukit.model import Kernel, Value
+from ncukit.model.shares import Share
 from ncukit.model.split import Ceiling, Part, Split
 
 BEHIND: dict[str, tuple[str, ...]] = {

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.leaders import by_percent, of_call
-from ncukit.diagnose.shares import Share
 from ncukit.diagnose.steps.between import SYNC_STATES
 from ncukit.diagnose.steps.latency import DEPENDENCIES
 from ncukit.diagnose.waits import states
 from ncukit.diagnose.waves import AGREE, waves
 from ncukit.diagnose.words import counted, listed
 from ncukit.model.finding import Basis
+from ncukit.model.shares import Share
 from ncukit.quantity import brief, plain
 from ncukit.record import dataclass
 

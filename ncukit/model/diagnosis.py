@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from ncukit.model.facts import LaunchFacts
 from ncukit.model.finding import Finding, Skipped, Verdict
 from ncukit.model.kernel import Kernel
 from ncukit.model.recorded import Recorded
@@ -26,7 +27,10 @@ class ReportFile:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A launch, its place on the roofline, what the rules found, the verdict, and the hottest lines."""
+    """A launch, its place on the roofline, what the rules found, the verdict, and the hottest lines.
+
+    ``facts`` hold what else is shown of the launch: units, memory, occupancy, issue slots, source.
+    """
 
     kernel: Kernel
     roofline: Roofline
@@ -34,6 +38,7 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     hot: tuple[HotLine, ...] = ()
+    facts: LaunchFacts = field(default_factory=LaunchFacts, repr=False, compare=False)
 
     def __repr__(self) -> str:
         limit = ", ".join(filter(None, (self.verdict.cls, self.verdict.limiter)))

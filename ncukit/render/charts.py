@@ -6,12 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.links import memory_links
-from ncukit.diagnose.occupancy import occupancy
-from ncukit.diagnose.series import series
-from ncukit.diagnose.split import split
-from ncukit.model import Kernel, Value
+from ncukit.model import Diagnosis, Value
 from ncukit.model.links import MemoryLinks
 from ncukit.model.series import Series
 from ncukit.model.split import Split
@@ -20,23 +15,23 @@ DIGITS = 6
 """Significant digits of a sample; times are whole nanoseconds."""
 
 
-def charts_data(kernel: Kernel) -> dict[str, Any]:
-    """Return the data of every chart of ``kernel``; a key is absent where nothing was collected for it.
+def charts_data(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the data of every chart of a launch; a key is absent where nothing was collected for it.
 
     A failed launch has none.
 
-    >>> from ncukit.model import RawKernel
-    >>> charts_data(Kernel("", RawKernel(0, "f", "f()", ""), {}, failed="the pass failed"))
+    >>> from ncukit.model import Kernel, RawKernel, Roofline, Verdict
+    >>> kernel = Kernel("", RawKernel(0, "f", "f()", ""), {}, failed="the pass failed")
+    >>> charts_data(Diagnosis(kernel, Roofline(), Verdict("failed", None, "low", "")))
     {}
     """
-    if kernel.failed:
+    if diagnosis.kernel.failed:
         return {}
-    facts = Facts.of(kernel)
+    facts = diagnosis.facts
     found: dict[str, Any] = {}
-    links = memory_links(kernel, facts)
-    if any(link.used is not None for link in links.links):
-        found["memory"] = _memory(links)
-    if (held := occupancy(kernel, curves=False)) is not None:
+    if any(link.used is not None for link in facts.links.links):
+        found["memory"] = _memory(facts.links)
+    if (held := facts.occupancy) is not None:
         found["occupancy"] = {
             "theoretical_pct": held.percent,
             "warps": held.warps,
@@ -44,11 +39,11 @@ def charts_data(kernel: Kernel) -> dict[str, Any]:
             "blocks": held.blocks,
             "limits": [asdict(limit) for limit in held.limits],
         }
-    slots = split(facts)
+    slots = facts.split
     if slots.issued is not None or slots.parts:
         found["issue_slots"] = _slots(slots)
-    if sampled := series(kernel):
-        found["over_time"] = [_series(one) for one in sampled]
+    if facts.series:
+        found["over_time"] = [_series(one) for one in facts.series]
     return found
 
 

@@ -93,7 +93,7 @@ def diagnosis_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "skipped": [asdict(skipped) for skipped in diagnosis.skipped],
         "hot_lines": hot_lines_data(diagnosis.hot),
-        **charts_data(diagnosis.kernel),
+        **charts_data(diagnosis),
     }
 
 

@@ -65,8 +65,8 @@ def _launch(file: ReportFile, diagnosis: Diagnosis) -> list[str]:
     lines += _experiment(found["experiment"])
     lines += _findings(findings(cells, diagnosis))
     lines += _hot(diagnosis)
-    lines += _folded("Memory", _memory(memory(cells, diagnosis.verdict.limiter)))
-    lines += _folded("Issue slots and occupancy", [*_split(split(cells)), *_occupancy(cells, diagnosis)])
+    lines += _folded("Memory", _memory(memory(cells, diagnosis)))
+    lines += _folded("Issue slots and occupancy", [*_split(split(diagnosis)), *_occupancy(cells, diagnosis)])
     return lines + _folded("Report quality", _quality(quality(cells, file)))
 
 
@@ -159,7 +159,7 @@ def _split(found: dict[str, Any] | None) -> list[str]:
 
 
 def _occupancy(cells: Cells, diagnosis: Diagnosis) -> list[str]:
-    found = occupancy(cells, diagnosis.verdict, curves=False)[0]
+    found = occupancy(cells, diagnosis, curves=False)[0]
     lines = [f"Occupancy: {flat(found['sentence'])}", ""]
     if found["limits"]:
         rows = [

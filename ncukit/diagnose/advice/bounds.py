@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ncukit.diagnose.advice.known import Known
-from ncukit.diagnose.shares import Share, measure
 from ncukit.model import Diagnosis, Finding
 from ncukit.model.advice import Bound
+from ncukit.model.shares import Share
 
 CEILING = 95.0
 """[%] of what the best kernels get out of a unit: from here on a launch is at its ceiling."""
@@ -34,7 +34,7 @@ def limiting(diagnosis: Diagnosis) -> Share | None:
     limiter = diagnosis.verdict.limiter
     if limiter not in FLOORS or diagnosis.verdict.cls not in ("memory-bound", "compute-bound"):
         return None
-    some = [s for s in measure(diagnosis.kernel).units.values() if s.unit.limiter == limiter]
+    some = [s for s in diagnosis.facts.shares.units.values() if s.unit.limiter == limiter]
     return max(some, key=lambda s: s.fullness, default=None)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from ncukit.catalog.units import load_units
 from ncukit.diagnose.facts import SHORT, TINY
 from ncukit.diagnose.rule import Found, Gain, View, rule
-from ncukit.diagnose.shares import COMPUTE_UNITS, Share
+from ncukit.diagnose.shares import COMPUTE_UNITS
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.idle import BUSY_SMS
 from ncukit.diagnose.words import listed
 from ncukit.model.finding import Severity
+from ncukit.model.shares import Share
 from ncukit.quantity import brief
 
 SAME_NUMBER = 1.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ncukit.diagnose.call import Call, unit_call
 from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.shares import Share
 from ncukit.diagnose.steps.full import ELIGIBLE, NEAR, balanced, independent, pipe_of_issue
 from ncukit.diagnose.steps.grid import QUIET
+from ncukit.model.shares import Share
 
 BESIDE = 50.0
 """[%] A unit below this is not busy, however close it is to the first."""

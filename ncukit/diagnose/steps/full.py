@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ncukit.diagnose.call import Call, latency, unit_call
 from ncukit.diagnose.facts import STEADY, Facts
-from ncukit.diagnose.shares import COMPUTE_UNITS, SAME, Share
+from ncukit.diagnose.shares import COMPUTE_UNITS, SAME
 from ncukit.diagnose.steps.grid import device_full
+from ncukit.model.shares import Share
 
 CERTAIN = 80.0
 """[%] From here on one full unit is enough, whatever the others read."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ncukit.diagnose.call import Call, latency
 from ncukit.diagnose.facts import SHORT, Facts
-from ncukit.diagnose.shares import Share
 from ncukit.diagnose.steps.grid import QUIET, device_full
 from ncukit.diagnose.waves import waves
+from ncukit.model.shares import Share
 
 BUSY_SMS = 85.0
 """[%] Share of the time an SM has work below which the idle rest is worth more than any unit."""

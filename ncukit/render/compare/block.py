@@ -168,7 +168,7 @@ def _side(cells: Cells, sample: Sample, side: str, label: str) -> dict[str, Any]
         + (f", CC {kernel.compute_capability}" if kernel.compute_capability else ""),
         "cls": limited_by(verdict.cls, verdict.limiter),
         "claim": line(verdict.claim),
-        "glance": glance(cells, verdict.limiter, verdict.evidence)[:3],
+        "glance": glance(cells, sample.diagnosis)[:3],
         "duration": cells["kernel_duration"],
     }
 

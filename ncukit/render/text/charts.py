@@ -23,7 +23,7 @@ HIT = 3
 
 def memory(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     """Return what moved on each link that was used, with the share of its own peak, and the hit rates."""
-    found = t.tree(memory_view(cells, diagnosis.verdict.limiter))
+    found = t.tree(memory_view(cells, diagnosis))
     hits = [f"{row['name']} {number(row['cells'][HIT])}" for row in found["rows"] if row["cells"][HIT]]
     words = [f"the limit is {row['name']}" for row in found["rows"] if row["hot"]]
     words += [f"hit rates: {', '.join(hits)}"] if hits else []
@@ -65,9 +65,9 @@ def _bar(t: Terminal, cell: dict[str, Any] | None) -> str:
         return ""
 
 
-def split(t: Terminal, cells: Cells, *, verbose: bool) -> list[str]:
+def split(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     """Return where the issue slots went: used and empty, the empty ones by cause and resource."""
-    found = split_view(cells)
+    found = split_view(diagnosis)
     if found is None:
         return []
     found = t.tree(found)
@@ -88,7 +88,7 @@ def split(t: Terminal, cells: Cells, *, verbose: bool) -> list[str]:
 
 def occupancy(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     """Return theoretical and achieved occupancy, the blocks each resource allows, and what would lift it."""
-    found = t.tree(occupancy_view(cells, diagnosis.verdict, curves=verbose)[0])
+    found = t.tree(occupancy_view(cells, diagnosis, curves=verbose)[0])
     lines = t.wrap(flat(found["sentence"]), first="OCCUPANCY  ", indent=" " * 11)
     rows = [row for row in found["limits"] if verbose or row["binds"]]
     if rows:
@@ -108,9 +108,9 @@ def occupancy(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool)
     return lines
 
 
-def series(t: Terminal, cells: Cells, *, verbose: bool) -> list[str]:
+def series(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     """Return mean and peak of what was sampled over time; if not ``verbose`` only which counters."""
-    found = series_view(cells)
+    found = series_view(cells, diagnosis)
     if found is None:
         return []
     found = t.tree(found)

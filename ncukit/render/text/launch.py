@@ -45,10 +45,10 @@ def launch_lines(
         trust(t, facts, file, diagnosis.kernel, verbose=verbose, lacks=lacks),
         sections.roofline(t, cells, diagnosis, verbose=verbose),
         charts.memory(t, cells, diagnosis, verbose=verbose),
-        charts.split(t, cells, verbose=verbose),
+        charts.split(t, diagnosis, verbose=verbose),
         sections.stalls(t, cells, diagnosis, verbose=verbose),
         charts.occupancy(t, cells, diagnosis, verbose=verbose),
-        charts.series(t, cells, verbose=verbose),
+        charts.series(t, cells, diagnosis, verbose=verbose),
         source.hot_lines(t, diagnosis, count=HOTTEST if verbose else source.SHOWN),
         sections.findings(t, cells, diagnosis, verbose=verbose),
     ]  # fmt: skip

@@ -190,7 +190,7 @@ def _launch(t: Terminal, launch: Launch) -> list[str]:
     lines = [f"LAUNCH {launch.n:,}  " + name(t, head.heading(cells.kernel), t.width - 16)]
     lines += heading(t, launch.diagnosis, "") + t.wrap(t.text(flat(line(found.claim))))
     if found.cls != "failed":
-        lines += ["", *glance(t, cells, t.tree(bars(cells, found.limiter, found.evidence)))]
+        lines += ["", *glance(t, cells, t.tree(bars(cells, launch.diagnosis)))]
     some = [(number(evidence_cell(cells, e)), flat(line(e.text))) for e in found.evidence[:EVIDENCE]]
     lines += ["", *ledger(t, [("", t.tree(some))])] if some else []
     if launch.diagnosis.hot:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ncukit.diagnose.links import memory_links
+from ncukit.model import Diagnosis
 from ncukit.model.links import Link
 from ncukit.record import dataclass
 from ncukit.render.cells import Cell, Cells
@@ -68,9 +68,9 @@ LEVELS = (
 )
 
 
-def memory(cells: Cells, limiter: str | None) -> dict[str, Any]:
+def memory(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the chart, the table of its links and that of the levels; the limiting level is hot."""
-    found = memory_links(cells.kernel)
+    found, limiter = diagnosis.facts.links, diagnosis.verdict.limiter
     drawn = chart(cells, found, limiter)
     rows = [_row(level, cells, limiter) for level in LEVELS if _shown(level, cells)]
     known = any(cell["state"] != "missing" for row in rows for cell in row["cells"] if cell)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ncukit import quantity
-from ncukit.diagnose.occupancy import missing, occupancy
-from ncukit.model import Verdict
+from ncukit.model import Diagnosis, Verdict
 from ncukit.model.occupancy import Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line
@@ -35,11 +35,13 @@ GAP = 10.0
 """[points] From here on achieved occupancy is clearly below what the launch allows."""
 
 
-def section(cells: Cells, found: Verdict, *, curves: bool = True) -> tuple[dict[str, Any], Figure | None]:
+def section(
+    cells: Cells, diagnosis: Diagnosis, *, curves: bool = True
+) -> tuple[dict[str, Any], Figure | None]:
     """Return tables and words on the occupancy of one launch, and the figure of its what-if curves."""
-    result = occupancy(cells.kernel, curves=curves)
+    facts, result = diagnosis.facts, diagnosis.facts.occupancy
     if result is None:
-        lacking = missing(cells.kernel)
+        lacking = facts.occupancy_lacks
         why = f"{listed(lacking)} not in the report" if lacking else "no block of this launch fits an SM"
         return {
             "sentence": line(f"Unknown: {why}."),
@@ -48,13 +50,15 @@ def section(cells: Cells, found: Verdict, *, curves: bool = True) -> tuple[dict[
             "lift": [],
             "figure": "",
         }, None
+    if curves:
+        result = replace(result, curves=facts.occupancy_curves)
     figure = panels([_panel(curve, result) for curve in result.curves], columns=3, height=HEIGHT)
     id = f"occupancy-{cells.launch}"
     return {
         "sentence": _sentence(cells, result),
         "limits": [_limit(limit) for limit in sorted(result.limits, key=lambda x: x.blocks)],
         "curves": [_curve(curve) for curve in result.curves],
-        "lift": [line(words) for words in lift(cells, result, found)],
+        "lift": [line(words) for words in lift(cells, result, diagnosis.verdict)],
         "figure": id if figure else "",
         "label": _label(result),
         "max_warps": result.max_warps,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncukit.model import Diagnosis, Kernel
+from ncukit.model import Diagnosis
 from ncukit.render.cells import Cells
 from ncukit.render.commands import collect
 from ncukit.render.plot import Figure
@@ -29,39 +29,38 @@ def sections(cells: Cells, diagnosis: Diagnosis, timeline: str) -> tuple[dict[st
     others = {id for id, _, means in GLANCE if found.limiter not in means}
     cited = frozenset(e.metric for e in found.evidence) - others
     tables, figure = roofline(cells, diagnosis)
-    what_if, curves = occupancy(cells, found)
+    what_if, curves = occupancy(cells, diagnosis)
     parts |= {
         "verdict": verdict(cells, diagnosis, timeline),
         "findings": findings(cells, diagnosis),
         "roofline": tables,
         "families": families(cells, cited),
-        "memory": memory(cells, found.limiter),
+        "memory": memory(cells, diagnosis),
         "stalls": stalls(cells, cited),
-        "source": _source(cells.kernel),
+        "source": _source(diagnosis),
         "occupancy": what_if,
     }
-    optional = {"split": split(cells), "series": _series(cells)}
+    optional = {"split": split(diagnosis), "series": _series(cells, diagnosis)}
     parts |= {name: part for name, part in optional.items() if part is not None}
     drawn = {tables["figure"]: figure, what_if["figure"]: curves}
     return parts, {id: each for id, each in drawn.items() if each}
 
 
-def _series(cells: Cells) -> dict[str, Any] | None:
-    if not cells.kernel.raw.series:
+def _series(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any] | None:
+    if not diagnosis.facts.series:
         return None
     from ncukit.render.view.series import section
 
-    return section(cells)
+    return section(cells, diagnosis)
 
 
-def _source(kernel: Kernel) -> dict[str, Any]:
+def _source(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the section of source and SASS, or in ``missing`` what would bring it."""
-    if kernel.raw.code is not None:
-        from ncukit.diagnose.source import source_view
+    kernel = diagnosis.kernel
+    if (view := diagnosis.facts.source) is not None:
         from ncukit.render.view.source import source
 
-        if (view := source_view(kernel)) is not None:
-            return source(kernel, view)
+        return source(kernel, view)
     options = "--section SourceCounters --section WarpStateStats --import-source on"
     return {
         "missing": "Nothing was counted by instruction in this report.",

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ncukit import quantity
-from ncukit.diagnose.series import series
+from ncukit.model import Diagnosis
 from ncukit.model.series import Series
 from ncukit.render.cells import Cells
 from ncukit.render.line import line
@@ -19,9 +19,9 @@ ROUNDS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 """Where an axis ends, times a power of ten."""
 
 
-def section(cells: Cells) -> dict[str, Any] | None:
+def section(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any] | None:
     """Return the charts of one launch on one time scale; None where nothing was sampled over time."""
-    found = [_trimmed(one) for one in series(cells.kernel)]
+    found = [_trimmed(one) for one in diagnosis.facts.series]
     if not found:
         return None
     span = max(one.times[-1] - one.times[0] for one in found)

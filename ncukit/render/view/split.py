@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from ncukit import quantity
-from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.split import split
 from ncukit.diagnose.waits import DISAGREE, ISSUE_GUARD
+from ncukit.model import Diagnosis
 from ncukit.model.split import Part, Split
-from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line
 from ncukit.render.view.stalls import NAMES, fitting
 from ncukit.render.words import listed
@@ -18,19 +16,19 @@ from ncukit.render.words import listed
 SOURCES = {"counters": "counters", "samples": "stall samples"}
 
 
-def section(cells: Cells) -> dict[str, Any] | None:
+def section(diagnosis: Diagnosis) -> dict[str, Any] | None:
     """Return bars and table of the split of one launch; None where neither slots nor stalls are known.
 
     Where the schedulers are busy, waiting costs little: its causes are left out.
     """
-    found = split(Facts.of(cells.kernel))
+    found = diagnosis.facts.split
     if found.issued is None and not found.parts:
         return None
     if _busy(found):
         found = replace(found, source=None, parts=(), agreement=None)
     return {
         "sentence": _sentence(found),
-        "bars": _bars(cells, found),
+        "bars": _bars(found),
         "rows": [_row(part, found) for part in found.parts],
         "foot": line(*_foot(found)),
         "apart": found.agreement is not None and found.agreement >= DISAGREE,
@@ -76,7 +74,7 @@ def _foot(found: Split) -> list[str]:
     return words
 
 
-def _bars(cells: Cells, found: Split) -> list[dict[str, Any]]:
+def _bars(found: Split) -> list[dict[str, Any]]:
     bars = []
     if found.idle is not None and found.idle.number is not None:
         idle = found.idle.number

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ncukit import quantity
-from ncukit.diagnose.leaders import leaders
-from ncukit.diagnose.shares import Share, measure
 from ncukit.model import Diagnosis, Evidence, Experiment
+from ncukit.model.shares import Share
 from ncukit.render import commands
 from ncukit.render.cells import Cell, Cells, plain
 from ncukit.render.line import Line, bold, line, link
@@ -26,12 +25,12 @@ def verdict(cells: Cells, diagnosis: Diagnosis, timeline: str = "timeline") -> d
     ``timeline`` is the id of the section that says how to add one.
     """
     found = diagnosis.verdict
-    bars = glance(cells, found.limiter, found.evidence)
+    bars = glance(cells, diagnosis)
     return {
         "cls": found.cls,
         "role": role(found.cls, found.limiter),
         "claim": line(found.claim),
-        "deck": _deck(cells, bars, found.cls),
+        "deck": _deck(cells, bars, diagnosis),
         "basis": basis(cells, bars),
         "confidence": _confidence(diagnosis),
         "glance": bars,
@@ -114,19 +113,20 @@ def region(timeline: str) -> Line:
     )
 
 
-def glance(cells: Cells, limiter: str | None, evidence: Sequence[Evidence] = ()) -> list[dict[str, Any]]:
+def glance(cells: Cells, diagnosis: Diagnosis) -> list[dict[str, Any]]:
     """Return the units by share of peak [%], busiest first; the limiter is hot.
 
     The verdict's own number stands for the limiter where it quotes one: it knows which pipe, port
     or stage of the unit is full, and which counter tells.  DRAM, L2 and issue slots are shown by the counter
     that judges them: where L2 has two halves, its own throughput counts what crosses between them.
     """
+    limiter, evidence = diagnosis.verdict.limiter, diagnosis.verdict.evidence
     units = {
         id: _bar(cells[id], n, label, limiter in means, working=id in WHILE_WORKING)
         for id, label, means in GLANCE
         if (n := cells.number(id)) is not None
     }
-    shares = measure(cells.kernel).units
+    shares = diagnosis.facts.shares.units
     for unit, id in JUDGED.items():
         share = shares.get(unit)
         if share is not None and share.metric != id:
@@ -179,9 +179,10 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _deck(cells: Cells, bars: list[dict[str, Any]], cls: str) -> Line:
+def _deck(cells: Cells, bars: list[dict[str, Any]], diagnosis: Diagnosis) -> Line:
     """Return two sentences with the first two units, as the verdict ranks them; nothing without two."""
-    found = None if cls in ("failed", "undetermined") else leaders(cells.kernel)
+    cls = diagnosis.verdict.cls
+    found = None if cls in ("failed", "undetermined") else diagnosis.facts.leaders
     if found is None or found.next is None:
         return []
     start = "No unit is at its limit. " if cls == "latency-bound" else ""
