@@ -370,6 +370,98 @@ def test_what_counts_as_a_unit(values: dict[str, Any], unit: str, percent: float
     assert measure(launch(**values)).get(unit) == percent
 
 
+# ------------------------------------------------------------------- pipes of an issue-bound launch
+
+ISSUE: dict[str, Any] = {
+    "issue_busy_pct": 80.4,
+    "sm_throughput_pct": 80.0,
+    "warps_eligible_per_scheduler": 4.9,
+}
+
+
+USED: dict[str, Any] = {"issue_busy_pct": 74.0, "sm_throughput_pct": 73.0}
+
+
+def test_a_pipe_far_below_the_issue_slots_is_not_their_limit():
+    """A conversion kernel: XU 63 %, ALU 54 %, issue slots 80 %."""
+    verdict = judge(**ISSUE, xu_busy_pct=63.2, alu_busy_pct=53.6)
+    assert (verdict.cls, verdict.limiter) == ("compute-bound", None)
+    assert verdict.claim.startswith("Instructions fill the issue slots: 80.4")
+    assert "XU" not in verdict.claim
+
+
+@pytest.mark.parametrize(
+    ("values", "limiter"),
+    [
+        ({"lsu_busy_pct": 67.6, "fma_busy_pct": 67.0, **stalls(not_selected=3.0)}, None),
+        ({"lsu_busy_pct": 67.6, "fma_busy_pct": 67.0, **stalls(not_selected=3.0, global_queue_full=1.6)},
+         "lsu-issue"),
+        ({"lsu_busy_pct": 67.6, "fma_busy_pct": 67.0, "inst_mix_fp32_pct": 55.0}, "fp32"),
+        ({"xu_busy_pct": 68.0, "alu_busy_pct": 65.0, **stalls(math_pipe_busy=1.1)}, "xu"),
+        ({"xu_busy_pct": 68.0, "alu_busy_pct": 65.0, **stalls(math_pipe_busy=0.9)}, None),
+        ({"xu_busy_pct": 61.0, "alu_busy_pct": 50.0}, "xu"),
+    ],
+    ids=["a tie", "warps queue", "mostly FP32", "a queue", "no queue", "far ahead"],
+)  # fmt: skip
+def test_the_pipe_of_used_issue_slots_has_a_queue_or_leads(values: dict[str, Any], limiter: str | None):
+    verdict = judge(**{**ISSUE, **USED, **values, "warps_issued_per_scheduler": 0.75})
+    assert (verdict.cls, verdict.limiter) == ("compute-bound", limiter)
+
+
+def test_used_issue_slots_without_a_count_of_ready_warps_share_the_blame():
+    """A library's matrix product: issue 70, load/store 59, FMA 57, and no counts of the scheduler."""
+    verdict = judge(issue_busy_pct=70.1, lsu_busy_pct=59.2, fma_busy_pct=57.0, sm_throughput_pct=68.5)
+    assert verdict.cls == "balanced"
+
+
+def test_two_resident_warps_need_only_one_of_them_ready():
+    few = {"issue_busy_pct": 75.0, "alu_busy_pct": 60.0, "warps_per_scheduler": 2.0}
+    few |= {"allowed_warps_per_scheduler": 2.0, "theoretical_occupancy_pct": 12.5}
+    assert judge(**few, warps_eligible_per_scheduler=1.1).limiter == "int"
+    assert judge(**few, warps_eligible_per_scheduler=0.9).limiter != "occupancy"
+
+
+def test_where_the_issue_slots_are_not_fed_the_next_unit_is_judged():
+    waits = stalls(math_pipe_busy=4.0, fixed_latency_dependency=2.0)
+    verdict = judge(issue_busy_pct=72.0, fma_busy_pct=67.0, warps_eligible_per_scheduler=1.0, **waits)
+    assert verdict.limiter == "fp32"
+
+
+def test_waiting_is_no_limit_where_a_unit_is_busy_and_slots_are_used():
+    waits = stalls(block_barrier=5.0)
+    assert judge(**waits, fp64_busy_pct=64.0, issue_busy_pct=58.0).limiter == "synchronisation"
+    busy = judge(**waits, fp64_busy_pct=64.0, issue_busy_pct=62.0, warps_eligible_per_scheduler=1.0)
+    assert busy.limiter != "synchronisation"
+    assert "No unit is busy" not in busy.claim
+
+
+# ------------------------------------------------------------------- reasons to wait
+
+
+def test_a_full_queue_is_a_reason_to_wait():
+    verdict = judge(**stalls(global_queue_full=6.9))
+    assert (verdict.cls, verdict.limiter) == ("latency-bound", "dependency")
+    assert "lg_throttle" in verdict.claim
+    assert "no single reason" not in verdict.claim
+
+
+@pytest.mark.parametrize("kind", ["load", "store"])
+def test_a_full_queue_of_scattered_accesses_is_uncoalesced_access(kind: str):
+    sectors = f"global_{kind}_sectors_per_request"
+    verdict = judge(**stalls(global_queue_full=6.9), **{sectors: 31.0})
+    assert (verdict.cls, verdict.limiter) == ("memory-bound", "l1")
+    assert f"Scattered {kind}s" in verdict.claim
+    assert judge(**stalls(global_queue_full=6.9), **{sectors: 15.0}).cls == "latency-bound"
+
+
+def test_an_empty_kernel_is_no_debug_build():
+    empty = {"inst_mix_mov_pct": 50.0, "warps_per_block": 8, "grid_size": 6000}
+    debug = judge(**empty, inst_executed=6000 * 8 * 300)
+    assert "debug build" in debug.claim
+    assert "debug build" not in judge(**empty, inst_executed=6000 * 8 * 2).claim
+    assert "debug build" not in judge(inst_mix_mov_pct=50.0, inst_executed=4.0).claim
+
+
 # ------------------------------------------------------------------- what must not be called
 
 

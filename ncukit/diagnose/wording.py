@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ncukit.diagnose.call import Call
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.leaders import by_percent, of_call
+from ncukit.diagnose.shares import COMPUTE_UNITS
 from ncukit.diagnose.steps.between import SYNC_STATES
 from ncukit.diagnose.steps.latency import DEPENDENCIES
 from ncukit.diagnose.waits import states
@@ -38,6 +39,20 @@ LISTED = 0.5
 
 MANY = 30.0
 """[%] of the instructions from which a kind of them is said to fill the issue slots."""
+
+KIND = 10.0
+"""[%] of the instructions from which a kind of them is named."""
+
+KINDS = {
+    "integer": "integer",
+    "fp32": "FP32",
+    "fp16": "packed half",
+    "fp64": "FP64",
+    "conversion": "conversions",
+    "global_memory": "global memory",
+    "shared_memory": "shared memory",
+}
+"""Kinds of instructions, as the catalog and as sentences call them."""
 
 _SENTENCE = re.compile(r"(?<=[.;])\s+")
 _PLACE = re.compile(r"\{([\w-]+)\}")
@@ -288,6 +303,21 @@ def _wave_bound(w: Wording) -> str | None:
     return _number(w, "waves_per_sm", lambda n: 1 / n) if w.facts.below("waves_per_sm", ROOM) else None
 
 
+def _pipe(w: Wording) -> Share | None:
+    """Return the busiest pipe of arithmetic or of loads and stores."""
+    return next((share for share in w.ranked if share.unit.id in (*COMPUTE_UNITS, "lsu")), None)
+
+
+def _mix(w: Wording) -> str:
+    """Return what most instructions are, as the end of a sentence; nothing where that was not counted."""
+    shares = {kind: w.facts.number(f"inst_mix_{id}_pct") for id, kind in KINDS.items()}
+    known = sorted(((n, kind) for kind, n in shares.items() if n is not None and n >= KIND), reverse=True)[:3]
+    if not known:
+        return ""
+    parts = [f"{kind} {brief(n, '%')}" for n, kind in known]
+    return f" ({listed(parts)} of the instructions)"
+
+
 def _expected(w: Wording) -> str | None:
     """Return how active a mean SM would be with equal blocks [%]: between two bounds where they differ."""
     if w.waves is None:
@@ -307,6 +337,7 @@ _QUOTES: dict[str, Callable[[Wording], Quote | None]] = {
     "top-wait": _top_wait,
     "sync": lambda w: w.states(*SYNC_STATES),
     "working-sm": _working_sm,
+    "pipe": lambda w: w._of(_pipe(w)),
 }
 
 _WORDS: dict[str, Callable[[Wording], str | None]] = {
@@ -315,6 +346,8 @@ _WORDS: dict[str, Callable[[Wording], str | None]] = {
     "are_full": _by_fullness("are full", "are nearest to full"),
     "fill": _by_fullness("fill", "come nearest to filling"),
     "fills": _by_fullness("fills", "comes nearest to filling"),
+    "mix": _mix,
+    "pipe": lambda w: _name(_pipe(w)),
     "integer": lambda w: "Integer instructions" if w.facts.at_least("inst_mix_integer_pct", MANY) else None,
     "label": lambda w: None if w.share is None else w.share.unit.label,
     "limit": _quoted_limit,

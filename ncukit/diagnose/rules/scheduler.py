@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.shares import COMPUTE_UNITS
-from ncukit.diagnose.steps.full import ELIGIBLE
+from ncukit.diagnose.steps.full import fed
 from ncukit.diagnose.waits import DISAGREE, states
 from ncukit.model.finding import Severity
 from ncukit.quantity import brief
@@ -47,8 +47,9 @@ def low_issue(k: View) -> Found | None:
 @rule("well-fed", family="scheduler", needs=("warps_eligible_per_scheduler", "warps_issued_per_scheduler"))
 def well_fed(k: View) -> Found | None:
     """More warps are ready than can issue: occupancy and latency are not the limit."""
-    if k["warps_eligible_per_scheduler"] < ELIGIBLE or k["warps_issued_per_scheduler"] < LOW_ISSUE:
+    if fed(k.facts) is not True or k["warps_issued_per_scheduler"] < LOW_ISSUE:
         return None
+    k.get("warps_per_scheduler")
     return Found(
         f"{brief(k['warps_eligible_per_scheduler'])} warps are ready for each issue slot and "
         f"{brief(100 * k['warps_issued_per_scheduler'], '%')} of the slots are used: there are enough warps",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from ncukit.diagnose.call import Call, unit_call
 from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.steps.full import ELIGIBLE, NEAR, balanced, independent, pipe_of_issue
+from ncukit.diagnose.steps.full import BESIDE, NEAR, balanced, fed, independent, pipe_of_issue
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.model.shares import Share
-
-BESIDE = 50.0
-"""[%] A unit below this is not busy, however close it is to the first."""
 
 LOOSE = 20.0
 """[points] Where the stalls speak against the first unit alone, units this close share the blame."""
@@ -29,13 +26,15 @@ SYNC_STATES = ("block_barrier", "memory_fence", "sleeping")
 def several_or_one(f: Facts) -> Call | None:
     """Two or more units close together are balanced; one alone limits if the stalls agree."""
     ranked = sorted(f.shares.ranked(), key=lambda s: -s.percent)
+    if ranked and ranked[0].unit.id == "issue" and fed(f) is False:
+        ranked = ranked[1:]  # slots that are used while no warp waits for its turn limit nothing
     if not ranked or ranked[0].percent < QUIET:
         return None
     first = ranked[0]
     if near := _near(ranked, first, NEAR):
         return balanced(first, *near)
     if first.unit.id == "issue":
-        return None if f.below("warps_eligible_per_scheduler", ELIGIBLE) else pipe_of_issue(f, first)
+        return pipe_of_issue(f, first)
     agrees = _agrees(first, f)
     if agrees or agrees is None:
         sure = agrees or (not _near(ranked, first, LOOSE) and _all_known(f))

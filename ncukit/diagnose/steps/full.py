@@ -23,6 +23,34 @@ MOSTLY_MOVES = 40.0
 ELIGIBLE = 2.0
 """[warp] Eligible warps per scheduler from which a high issue rate means that issue itself limits."""
 
+READY = 0.5
+"""Share of the resident warps that is enough where fewer than `ELIGIBLE` could be ready."""
+
+BESIDE = 50.0
+"""[%] A unit below this is not busy, however close it is to the first."""
+
+LEADS = 10.0
+"""[points] A pipe this far ahead of the next is what the instructions are for."""
+
+BEHIND = 10.0
+"""[points] A pipe this close to the issue slots may be what fills them."""
+
+QUEUE, QUEUE_OF_LSU = 10.0, 15.0
+"""[%] of warp latency in front of a pipe, or of load/store issue, from which warps queue for it."""
+
+THROTTLES = frozenset({"math_pipe_busy", "global_queue_full", "shared_queue_full", "texture_queue_full"})
+"""States of a warp that waits in front of a pipe."""
+
+MIXES = {"fp32": "inst_mix_fp32_pct", "int": "inst_mix_integer_pct", "fp16": "inst_mix_fp16_pct"}
+MAINLY = 50.0
+"""[%] of the instructions from which a kind of them names the work."""
+
+MOVED_AT_LEAST = 10_000.0
+"""[inst] Fewer executed instructions are an empty kernel: MOV and EXIT, whatever the build."""
+
+INSTRUCTIONS = 30.0
+"""[inst] Fewer of each warp are start and end of any kernel."""
+
 
 def debug_build(f: Facts) -> Call | None:
     """A debug build looks pipe-bound or latency-bound; nothing about it holds for the optimised code."""
@@ -31,7 +59,16 @@ def debug_build(f: Facts) -> Call | None:
 
 def is_debug(f: Facts) -> bool:
     """Return whether the code was built without optimisation."""
-    return f.at_least("inst_mix_mov_pct", MOSTLY_MOVES)
+    return f.at_least("inst_mix_mov_pct", MOSTLY_MOVES) and not _empty(f)
+
+
+def _empty(f: Facts) -> bool:
+    """Return whether warps execute so few instructions that MOV and EXIT are most of them."""
+    executed, warps, blocks = (f.number(id) for id in ("inst_executed", "warps_per_block", "grid_size"))
+    if executed is None:
+        return False
+    each = executed / (warps * blocks) if warps and blocks else None
+    return executed < MOVED_AT_LEAST or (each is not None and each < INSTRUCTIONS)
 
 
 def full_unit(f: Facts) -> Call | None:
@@ -103,22 +140,60 @@ def balanced(*shares: Share) -> Call:
     return Call("balanced", None, "balanced", ordered[0], tuple(ordered), cap="medium")
 
 
+def fed(f: Facts) -> bool | None:
+    """Return whether warps wait for their turn to issue, as far as so many can; None when unknown."""
+    eligible, resident = f.number("warps_eligible_per_scheduler"), f.number("warps_per_scheduler")
+    if eligible is None:
+        return None
+    return eligible >= (ELIGIBLE if resident is None else min(ELIGIBLE, READY * resident))
+
+
 def issue_bound(f: Facts) -> Call | None:
-    """Issue slots mostly used and warps waiting for their turn: the busiest pipe names the work."""
+    """Issue slots mostly used and warps waiting for their turn: pipe or mix names the work."""
     issue = f.shares.units.get("issue")
     if issue is None or not issue.full:
         return None
-    if issue.percent < CERTAIN and f.below("warps_eligible_per_scheduler", ELIGIBLE):
-        return None
+    if issue.percent < CERTAIN and (ready := fed(f)) is not True:
+        others = [
+            s
+            for s in f.shares.ranked()
+            if independent(s, issue) and s.percent >= max(BESIDE, issue.percent - NEAR)
+        ]
+        return None if ready is False else balanced(issue, *others) if others else pipe_of_issue(f, issue)
     return pipe_of_issue(f, issue)
 
 
 def pipe_of_issue(f: Facts, issue: Share) -> Call:
-    """Return the compute-bound call of a launch whose issue slots are used: by its busiest pipe."""
+    """Return the compute-bound call of a launch whose issue slots are used.
+
+    A pipe is named where it is nearly as full as the issue slots and warps queue for it, or where it is far
+    ahead of the others; else the issue slots are, with what fills them.
+    """
     known = (f.shares.units.get(unit) for unit in (*COMPUTE_UNITS, "lsu"))
-    pipes = [s for s in known if s is not None and s.resolved]
+    pipes = sorted((s for s in known if s is not None and s.resolved), key=lambda s: -s.percent)
     if not pipes:
         return unit_call(issue, cap="medium")
-    best = max(pipes, key=lambda s: s.percent)
-    call = unit_call(best)
-    return Call(call.cls, call.limiter, call.entry, best, (issue,))
+    best = pipes[0]
+    close = [s for s in pipes if best.percent - s.percent < LEADS]
+    single = next((s for s in close if f.at_least(MIXES.get(s.unit.id, ""), MAINLY)), None)
+    if len(close) == 1 or (single is not None and single.unit.id == "fp32"):
+        return _of_pipe(single or best, issue)
+    queued = [s for s in close if issue.percent - s.percent <= BEHIND and _queues(s, f)]
+    if queued:
+        return _of_pipe(queued[0], issue)
+    if single is not None:
+        return Call(str(issue.unit.cls), single.unit.limiter, "compute-bound/issue", issue, (single,))
+    return Call(str(issue.unit.cls), None, "compute-bound/issue", issue)
+
+
+def _of_pipe(pipe: Share, issue: Share) -> Call:
+    call = unit_call(pipe)
+    return Call(call.cls, call.limiter, call.entry, pipe, (issue,))
+
+
+def _queues(pipe: Share, f: Facts) -> bool:
+    """Return whether warps wait in front of ``pipe``."""
+    if f.waits is None:
+        return False
+    states = [state for state in pipe.unit.waits if state in THROTTLES]
+    return f.waits.of(*states) >= (QUEUE_OF_LSU if pipe.unit.id == "lsu" else QUEUE)
