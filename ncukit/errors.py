@@ -16,9 +16,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ncukit.pattern import pattern
-
-_ADDRESS = pattern(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 class NcukitError(Exception):

@@ -18,23 +18,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from ncukit.pattern import pattern
-
 _HARMFUL = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories that steer, reorder, hide or break what stands around them."""
-_ORDER = pattern(r"^\s*:(?=:)|#(?=#\w*\[)")
+_ORDER = re.compile(r"^\s*:(?=:)|#(?=#\w*\[)")
 """Where a log of CI finds a command: GitHub's ``::x`` at the start of a line, its older ``##[x]`` anywhere,
 and with that ``##vso[x]`` and ``##teamcity[x]`` of others."""
-_IN_JSON = pattern(
+_IN_JSON = re.compile(
     "[\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]" + r"|#(?=#\w*\[)"
 )
-_ON_PAGES = pattern(
+_ON_PAGES = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # controls, lone surrogates, no characters at all
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]"  # marks that reorder or break text
 )

@@ -25,7 +25,6 @@ RANKS = (
         "quantity",
         "schemas",
         "record",
-        "pattern",
     },
     {"model", "tools", "catalog", "workload", "cluster"},
     {"collect", "read", "normalise", "roofline", "frame"},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ncukit.pattern import pattern
 from ncukit.record import dataclass
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -18,7 +18,7 @@ STATES = "smsp__pcsamp_warps_issue_stalled_"
 NOT_ISSUED = "_not_issued"
 """Ends the name of a state's samples that were taken in cycles in which the scheduler issued nothing."""
 
-_PASS = pattern(r"^(?:pmsampling:|(?:\w+\.)?Triage\w*\.)(?=[a-z])")
+_PASS = re.compile(r"^(?:pmsampling:|(?:\w+\.)?Triage\w*\.)(?=[a-z])")
 """What stands before the name of a counter that was sampled over time."""
 
 

@@ -8,16 +8,15 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ncukit.catalog.evaluation import Missing
-from ncukit.pattern import pattern
 from ncukit.record import dataclass
 
 if TYPE_CHECKING:
     from ncukit.model.raw import Instance
 
 HALF_OPCODES = ("HADD2", "HMUL2", "HFMA2")
-_HALF = pattern(r"^\s*(?:\{\s*)?(?:@!?U?P\w+\s+)?(HADD2|HMUL2|HFMA2)\b(\S*)\s*(.*)")
+_HALF = re.compile(r"^\s*(?:\{\s*)?(?:@!?U?P\w+\s+)?(HADD2|HMUL2|HFMA2)\b(\S*)\s*(.*)")
 _OPERATIONS = {"HADD2": 2, "HMUL2": 2, "HFMA2": 4}
-_WARPGROUP_SHAPE = pattern(r"^(\d+)x(\d+)x(\d+)$")
+_WARPGROUP_SHAPE = re.compile(r"^(\d+)x(\d+)x(\d+)$")
 
 
 @dataclass(frozen=True)

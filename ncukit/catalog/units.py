@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 
 from ncukit.catalog.load import DATA
-from ncukit.pattern import pattern
 from ncukit.record import dataclass
 
 
@@ -82,7 +81,7 @@ def load_units() -> Units:
     }
     members = tuple(
         Member(
-            pattern(entry["match"]),
+            re.compile(entry["match"]),
             entry["unit"],
             entry["name"],
             entry.get("factor", 1.0),
@@ -90,4 +89,4 @@ def load_units() -> Units:
         )
         for entry in content["members"]
     )
-    return Units(units, members, pattern(content["ignored"]))
+    return Units(units, members, re.compile(content["ignored"]))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-
-from ncukit.pattern import pattern
 
 AMD = ("these kernels ran on an AMD GPU: ncu measures NVIDIA GPUs", "Use rocprofv3.")
 """What is wrong, and what to do."""
 
-_TORCH = pattern(r"\b(at|c10|torch)::|^triton_")
+_TORCH = re.compile(r"\b(at|c10|torch)::|^triton_")
 
 
 def is_amd(gpus: Iterable[str | None], names: Iterable[str]) -> bool:

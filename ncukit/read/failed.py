@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ncukit.model import RawKernel, RawValue
-from ncukit.pattern import pattern
+import re
 
-_NO_COUNTER = pattern(r"^(device__|launch__|profiler__|ncukit__|\w+__maximum_)")
+from ncukit.model import RawKernel, RawValue
+
+_NO_COUNTER = re.compile(r"^(device__|launch__|profiler__|ncukit__|\w+__maximum_)")
 """Names of what is known without measuring."""
 
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ncukit.errors import ReportNotFound
 from ncukit.media import word
-from ncukit.pattern import pattern
 
 GZIP = b"\x1f\x8b"
 HEAD = 4096
@@ -85,7 +84,7 @@ TEXT_STARTS = (
     Format("JSON text", _NOT_OURS, b"[{"),
     Format("JSON text", _NOT_OURS, b"[\n"),
 )
-_EVENTS = pattern(rb'^[{\[].*"(traceevents|deviceproperties|distributedinfo|ph)"\s*:', re.DOTALL)
+_EVENTS = re.compile(rb'^[{\[].*"(traceevents|deviceproperties|distributedinfo|ph)"\s*:', re.DOTALL)
 """How a trace of torch's profiler begins, in small letters."""
 # Looked for anywhere in the head.
 TEXT_PARTS = (

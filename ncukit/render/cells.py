@@ -9,7 +9,6 @@ from typing import Any
 from ncukit import quantity
 from ncukit.catalog import Metric, load
 from ncukit.model import Kernel, Quality, Value
-from ncukit.pattern import pattern
 from ncukit.render.words import named
 
 Cell = dict[str, Any]
@@ -17,7 +16,7 @@ Cell = dict[str, Any]
 
 CAPACITIES = frozenset({"l2_cache_size", "shared_mem_config", "stack_size"})
 _TEXTS = {"ecc_enabled": {0: "off", 1: "on"}}
-_BARE = pattern(r"\{[^{}]+\}")
+_BARE = re.compile(r"\{[^{}]+\}")
 _EMPTY = (
     ("request", "no requests"),
     ("lookup", "no lookups"),

@@ -7,12 +7,11 @@ import re
 from typing import Literal
 
 from ncukit.errors import UsageError
-from ncukit.pattern import pattern
 from ncukit.record import dataclass
 
 Base = Literal["function", "demangled", "mangled"]
 
-_META = pattern(r"[.^$|()\[\]{}*+?\\]")
+_META = re.compile(r"[.^$|()\[\]{}*+?\\]")
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class NamePattern:
         ) else "demangled"
 
 
-_PLAIN = pattern(r"[A-Za-z_]\w{0,120}")
+_PLAIN = re.compile(r"[A-Za-z_]\w{0,120}")
 _WHOLE = {"range": "--replay-mode app-range", "graph": "--graph-profiling graph"}
 
 
@@ -119,19 +118,19 @@ def escape(text: str) -> str:
     return _META.sub(r"\\\g<0>", text)
 
 
-_ANONYMOUS = pattern(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}")
+_ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}")
 _SPELLING = (
     (_ANONYMOUS, "(anonymousnamespace)"),
-    (pattern(r"\bconst\b"), ""),  # before the type, or after it
-    (pattern(r"\s+"), ""),
-    (pattern(r"\((?:unsigned)?(?:int|long|longlong|short|char|bool)\)(?=-?\w)"), ""),
-    (pattern(r"(?<=[<,])true(?=[,>])"), "1"),
-    (pattern(r"(?<=[<,])false(?=[,>])"), "0"),
-    (pattern(r"(?<=\d)(?:ul|ull|u|l|ll)(?=[,>])"), ""),
+    (re.compile(r"\bconst\b"), ""),  # before the type, or after it
+    (re.compile(r"\s+"), ""),
+    (re.compile(r"\((?:unsigned)?(?:int|long|longlong|short|char|bool)\)(?=-?\w)"), ""),
+    (re.compile(r"(?<=[<,])true(?=[,>])"), "1"),
+    (re.compile(r"(?<=[<,])false(?=[,>])"), "0"),
+    (re.compile(r"(?<=\d)(?:ul|ull|u|l|ll)(?=[,>])"), ""),
 )
 """What the demanglers of ncu and nsys, of their versions, and of torch write differently."""
-_TOKENS = pattern(rf"{_ANONYMOUS.pattern}|\w+|::|\S")
-_ONLY_THERE = pattern(r"\bconst\b|[{\[]|\((?!anonymous namespace\))")
+_TOKENS = re.compile(rf"{_ANONYMOUS.pattern}|\w+|::|\S")
+_ONLY_THERE = re.compile(r"\bconst\b|[{\[]|\((?!anonymous namespace\))")
 """From here on, in arguments of a template, spellings differ too much for a pattern."""
 
 

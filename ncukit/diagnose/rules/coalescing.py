@@ -9,7 +9,6 @@ from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.words import listed as in_words
 from ncukit.model import Place
-from ncukit.pattern import pattern
 from ncukit.quantity import brief
 
 if TYPE_CHECKING:
@@ -47,9 +46,9 @@ CLEAN = 1.0
 
 DIRECTIONS = ("load", "store")
 
-LOADS = pattern(r"^(LDG|LD|LDGSTS|ATOMG?)\b")
-STORES = pattern(r"^(STG|ST|REDG?|ATOMG?)\b")
-ACCESSES = pattern(r"^(LDG|STG|LDGSTS)\b")
+LOADS = re.compile(r"^(LDG|LD|LDGSTS|ATOMG?)\b")
+STORES = re.compile(r"^(STG|ST|REDG?|ATOMG?)\b")
+ACCESSES = re.compile(r"^(LDG|STG|LDGSTS)\b")
 _BYTES = {"U8": 1, "S8": 1, "8": 1, "U16": 2, "S16": 2, "16": 2, "64": 8, "128": 16}
 
 COALESCE = (

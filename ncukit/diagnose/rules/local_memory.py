@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, View, rule
 from ncukit.model import Place
 from ncukit.model.finding import Severity
-from ncukit.pattern import pattern
 from ncukit.quantity import brief
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ VISIBLE = 5.0
 FULL_REGISTERS = 200.0
 """[register/thread] Near the limit of 255 the compiler has most likely run out of registers."""
 
-LOCAL = pattern(r"^(LDL|STL)\b")
-STACK = pattern(r"\[R1(\+-?0x[0-9a-f]+)?\]")
+LOCAL = re.compile(r"^(LDL|STL)\b")
+STACK = re.compile(r"\[R1(\+-?0x[0-9a-f]+)?\]")
 """An address that is known when the code is compiled."""
 
 ARGUMENTS = 10

@@ -13,7 +13,6 @@ from ncukit.diagnose.steps.full import CERTAIN
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.diagnose.steps.hidden import FROM_HOST, HOT_SLICE, IDLE, ONE_ADDRESS, SOME_FILLS, UNEVEN
 from ncukit.diagnose.words import listed as in_words
-from ncukit.pattern import pattern
 from ncukit.quantity import brief
 
 ONE_WAY = 90.0
@@ -34,7 +33,7 @@ AHEAD = 1.3
 ATOMICS = 10.0
 """[%] of the requests at L2 from which atomics are a visible part of its work."""
 
-ATOMIC = pattern(r"^(ATOMG?|REDG?)\b")
+ATOMIC = re.compile(r"^(ATOMG?|REDG?)\b")
 
 
 @rule("useful-bytes", family="memory", needs=("moved_per_asked", "asked_bytes", "dram_bytes"))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.rules.coalescing import access_width
 from ncukit.diagnose.shares import TENSOR_WITHOUT_OPCODES
 from ncukit.diagnose.steps.grid import QUIET
-from ncukit.pattern import pattern
 from ncukit.quantity import brief
 
 FULL_WIDTH = 0.75
 """Share of the global loads that are 16 bytes wide in a kernel whose operands are aligned."""
 
-ALIGNED = pattern(r"align(\d+)\b")
+ALIGNED = re.compile(r"align(\d+)\b")
 """Alignment [element] in the names of CUTLASS kernels: a hint, no proof."""
 
-GLOBAL_LOADS = pattern(r"^(LDG|LDGSTS)\b")
+GLOBAL_LOADS = re.compile(r"^(LDG|LDGSTS)\b")
 
 VISIBLE_PIPE = 0.5
 """[%] Use of the tensor pipe worth a word: less is a handful of constants."""

@@ -9,7 +9,6 @@ from ncukit.diagnose.rule import Found, View, rule
 from ncukit.diagnose.rules.coalescing import EXCESS, IDEAL
 from ncukit.diagnose.steps.grid import QUIET
 from ncukit.model import Place
-from ncukit.pattern import pattern
 from ncukit.quantity import brief
 
 CONFLICT = 1.5
@@ -44,8 +43,8 @@ SHARED_ATOMICS = 2.0
 
 DIRECTIONS = ("load", "store")
 
-LOADS = pattern(r"^(LDS|LDSM)\b")
-STORES = pattern(r"^(STS|STSM|LDGSTS)\b")
+LOADS = re.compile(r"^(LDS|LDSM)\b")
+STORES = re.compile(r"^(STS|STSM|LDGSTS)\b")
 
 
 @rule("bank-conflicts-loads", family="memory", needs=("shared_load_ways", "shared_load_bank_conflicts"))

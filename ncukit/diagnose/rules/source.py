@@ -8,7 +8,6 @@ from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.steps.full import MOSTLY_MOVES
 from ncukit.model import Place
-from ncukit.pattern import pattern
 from ncukit.quantity import brief
 
 MANY_ACCESSES = 25.0
@@ -32,8 +31,8 @@ UNIFORM_BRANCHES = 80.0
 GENERIC = 25.0
 """[%] of the accesses to memory: a few are normal where a pointer's space is unknown."""
 
-CONVERTS = pattern(r"^(I2F|I2FP|F2I|F2IP|F2F|F2FP|I2I|I2IP|FRND)\b")
-INTEGER_WORK = pattern(r"^(IMAD|IADD3?|LEA|LOP3?|SHF|SHL|SHR|ISETP|IMNMX|PRMT|VIADD\w*|LEA32I)\b")
+CONVERTS = re.compile(r"^(I2F|I2FP|F2I|F2IP|F2F|F2FP|I2I|I2IP|FRND)\b")
+INTEGER_WORK = re.compile(r"^(IMAD|IADD3?|LEA|LOP3?|SHF|SHL|SHR|ISETP|IMNMX|PRMT|VIADD\w*|LEA32I)\b")
 MATH = ("inst_mix_fp32_pct", "inst_mix_fp64_pct", "inst_mix_fp16_pct", "inst_mix_tensor_pct")
 
 

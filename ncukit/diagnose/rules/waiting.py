@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ncukit.catalog import load
@@ -11,7 +12,6 @@ from ncukit.diagnose.steps.latency import BARRIERS
 from ncukit.diagnose.waits import advice, states
 from ncukit.diagnose.words import listed as in_words
 from ncukit.model import Place
-from ncukit.pattern import pattern
 from ncukit.quantity import brief
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ PLAIN = {
 }
 """States that the words of their category do not fit."""
 
-MBARRIER = pattern(r"^(SYNCS|NANOSLEEP)\b")
-GROUP_MMA = pattern(r"^(WARPGROUP|[HIQB]GMMA)\b")
-POLL = pattern(r"^(LDG|LD)\b.*\bSTRONG\b")
+MBARRIER = re.compile(r"^(SYNCS|NANOSLEEP)\b")
+GROUP_MMA = re.compile(r"^(WARPGROUP|[HIQB]GMMA)\b")
+POLL = re.compile(r"^(LDG|LD)\b.*\bSTRONG\b")
 
 
 @rule("top-stall", family="scheduler", needs=(ANY_STALLS,))

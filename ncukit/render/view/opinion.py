@@ -8,7 +8,6 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import RuleResult
-from ncukit.pattern import pattern
 from ncukit.render.words import LIMITERS, plural
 
 ABOUT: Mapping[str, frozenset[str]] = {
@@ -37,9 +36,9 @@ SENTENCE = (
     "A second opinion. Gains are ncu’s own: global is the share of the kernel’s time, local only that of one "
     "unit; the two cannot be compared."
 )
-_MARKUP = pattern(r"@(?:section|url|source|sass):([^:@]*)(?::[^@]*)?@")
-_PATH = pattern(r"(?:/[\w.+-]+){2,}/?|[A-Za-z]:\\[\w.\\+-]+")
-_TRACEBACK = pattern(r"Traceback \(most recent call last\).*", re.DOTALL)
+_MARKUP = re.compile(r"@(?:section|url|source|sass):([^:@]*)(?::[^@]*)?@")
+_PATH = re.compile(r"(?:/[\w.+-]+){2,}/?|[A-Za-z]:\\[\w.\\+-]+")
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\).*", re.DOTALL)
 _LONG = 90
 
 
