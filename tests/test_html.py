@@ -481,14 +481,6 @@ def test_a_compiled_template_that_is_damaged_is_made_again(compiled: Path, damag
     assert {path: path.read_bytes() for path in compiled.iterdir()} == good
 
 
-def test_a_value_of_a_view_may_have_the_name_of_a_method() -> None:
-    """Jinja would find the method of the dict."""
-    made = html._environment().from_string(
-        "{{ view.items }} {{ view.get('items') }} {{ view.none is defined }}"
-    )
-    assert made.render(view={"items": 3}) == "3 3 False"
-
-
 def test_the_folds_of_a_small_file_hold_every_section_of_their_launch() -> None:
     small = Page(rendered(*diagnoses.many(2)))
     assert {f"kernel-{n}-{part}" for n in (1, 2) for part in ("roofline", "families", "stalls")} <= set(

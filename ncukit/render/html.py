@@ -123,18 +123,9 @@ def compact(source: str) -> str:
     )
 
 
-class _OfViews(jinja2.Environment):
-    """Looks into dicts first: a view has nothing else, and jinja would raise an error for each value."""
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if type(obj) is dict and attribute in obj:
-            return obj[attribute]
-        return super().getattr(obj, attribute)
-
-
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = _OfViews(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder("templates")),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
