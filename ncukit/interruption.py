@@ -16,7 +16,7 @@ from ncukit.errors import Interrupted
 PATIENCE = 5.0
 """Time [s] after a signal in which the next ones change nothing: they would break off the cleaning up."""
 _raised: list[int] = []
-SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager

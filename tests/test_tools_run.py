@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from ncukit.errors import ToolError
-from ncukit.tools import run as supervised
 from ncukit.tools.run import run
 
 # Starts a child in the same session, one in a session of its own, and one that is orphaned at once; writes
@@ -178,12 +177,3 @@ def test_no_pipe_is_left_open() -> None:
     with pytest.raises(ToolError):
         run(["/nonexistent"])
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-def test_what_starts_for_each_command_imports_little() -> None:
-    script = Path(supervised.__file__).with_name("_supervisor.py")
-    program = "import sys; exec(open(sys.argv[1]).read(), {'__name__': ''}); print(*sys.modules)"
-    asked = [sys.executable, "-I", "-S", "-c", program, script]
-    modules = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
-    assert {"select", "time"} <= set(modules)
-    assert not {"enum", "functools"} & set(modules)

@@ -254,7 +254,7 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def gpu_of(part: str) -> str | None:

@@ -28,7 +28,7 @@ def start(arguments: Sequence[str]) -> None:
     >>> start(["report", "/no/such.ncu-rep"]), take("/no/such.ncu-rep")
     (None, None)
     """
-    if not (arguments and arguments[0] in COMMANDS and hasattr(os, "fork")):
+    if not (arguments and arguments[0] in COMMANDS):
         return
     for argument in arguments:
         if argument.endswith(".ncu-rep") and os.path.isfile(argument):

@@ -23,7 +23,6 @@ from dataclasses import asdict
 from typing import IO
 
 from ncukit.errors import ReaderCrashed, ReportError
-from ncukit.interpreter import safe_path
 from ncukit.interruption import undisturbed
 from ncukit.model import Wanted
 from ncukit.read import native
@@ -105,7 +104,7 @@ class Reader:
     def _crashed(self, detail: str) -> ReaderCrashed:
         status = self._status or 0
         how = detail or (signal.Signals(-status).name if status < 0 else f"exit code {status}")
-        if -status == getattr(signal, "SIGALRM", None):
+        if -status == signal.SIGALRM:
             how = "it made no progress"
         hint = "the file is damaged inside; copy it again from where it was made, or profile again"
         if _memory_is_limited():
@@ -131,8 +130,6 @@ _Start = tuple[Callable[[float], int], IO[bytes], IO[bytes]]
 
 def _starter() -> Callable[[str, bool], _Start]:
     """Return how to start a child here: a fork copies locks that other threads and the library may hold."""
-    if not hasattr(os, "fork"):
-        return _spawn
     safe = threading.active_count() == 1 and not {"ncu_report", "pyarrow"} & sys.modules.keys()
     return _fork if safe else _execute
 
@@ -201,38 +198,6 @@ def _reaper(pid: int) -> Callable[[float], int]:
     return wait
 
 
-def _spawn(path: str, checked: bool) -> _Start:
-    import multiprocessing
-
-    context = multiprocessing.get_context("spawn")
-    request_out, request_in = context.Pipe(duplex=False)
-    answer_out, answer_in = context.Pipe(duplex=False)
-    arguments = (path, request_out, answer_in, checked)
-    process = context.Process(target=_serve_spawned, args=arguments, daemon=True)
-    with safe_path():
-        process.start()
-    request_out.close()
-    answer_in.close()
-
-    def wait(patience: float) -> int:
-        process.join(patience)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
-        return process.exitcode or 0
-
-    requests = os.fdopen(os.dup(request_in.fileno()), "wb")
-    answers = os.fdopen(os.dup(answer_out.fileno()), "rb", buffering=1 << 20)
-    request_in.close()
-    answer_out.close()
-    return wait, requests, answers
-
-
-def _serve_spawned(path: str, requests: object, answers: object, checked: bool) -> None:
-    ends = os.dup(requests.fileno()), os.dup(answers.fileno())  # type: ignore[attr-defined]
-    serve(path, *ends, checked=checked)
-
-
 def serve(path: str, requests: int, answers: int, *, checked: bool = True) -> None:
     """Parse ``path``, wait for what is wanted, answer, on two file descriptors; runs in the child.
 
@@ -280,9 +245,8 @@ def _words(error: Exception) -> bytes:
 
 
 def _alarm(seconds: int) -> None:
-    if hasattr(signal, "alarm"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(seconds)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
 
 
 def _wanted(request: bytes) -> Wanted:

@@ -6,37 +6,22 @@ CONTROL is a pipe that the caller holds open.  Its end (the caller says so, or d
 command: SIGTERM to all its processes, after GRACE [s] SIGKILL.  As a child subreaper the supervisor inherits
 every process that the command orphans, also those that left its session.  When the command ends, the rest is
 stopped the same way; then JSON goes to STATUS: wait status, seconds, and how many had to be stopped.
-
-One starts for each run of a tool, a dozen times in a profile: to import ``signal`` and ``contextlib`` would
-take a third of its time.
 """
 
-import _signal as signal  # type: ignore[import-not-found]
 import os
 import select
+import signal
 import sys
 import time
+from contextlib import suppress
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LINGER = 0.5  # [s] that helpers of a command which has ended get to end by themselves
 GIVE_UP = 5.0  # [s] after SIGKILL; a process in an uninterruptible driver call may never end
 
 
-class suppress:
-    """As in contextlib."""
-
-    def __init__(self, *kinds: type[BaseException]) -> None:
-        self.kinds = kinds
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        return kind is not None and issubclass(kind, self.kinds)
-
-
 def prctl(option: int, value: int) -> None:
-    with suppress(OSError, AttributeError, ImportError):  # not Linux
+    with suppress(OSError, AttributeError, ImportError):  # a Python without ctypes, another C library
         import ctypes
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
