@@ -16,7 +16,7 @@ from ncukit.errors import Interrupted
 PATIENCE = 5.0
 """Time [s] after a signal in which the next ones change nothing: they would break off the cleaning up."""
 _raised: list[int] = []
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def put_off() -> Iterator[None]:
         for number, hears in heard.items() if main else ():
             signal.signal(number, hears)
         for number in came[:1]:
-            heard[signal.Signals(number)](number, None)
+            heard[number](number, None)
 
 
 class _Handler:
