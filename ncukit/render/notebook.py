@@ -11,7 +11,7 @@ from ncukit.media import clean
 from ncukit.model import Kernel, Point, Roofline
 from ncukit.model.comparison import Comparison, Pair
 from ncukit.render import cells
-from ncukit.render.compare.changes import READINGS, SHORT_CLASS, change_text, ranked
+from ncukit.render.compare.changes import SHORT_CLASS, change_text, ranked, reading
 from ncukit.render.compare.names import LABELS
 from ncukit.render.compare.page import pair_words
 from ncukit.render.view.rows import FAMILIES
@@ -77,7 +77,7 @@ def _pair(pair: Pair) -> str:
             cells.text(row.other),
             change_text(row),
             "" if row.explains is None else quantity.short(row.explains, "%"),
-            READINGS.get(row.reading, ("", ""))[0],
+            " ".join(reading(row)[:2]).strip(),
             SHORT_CLASS[row.comparable],
         )
         for row in changed[:ROWS]

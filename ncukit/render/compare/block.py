@@ -18,7 +18,7 @@ from ncukit.render.view.verdict import PIPS, experiment, glance
 from ncukit.render.words import limited_by, shorten
 
 NAME = 60
-MET = {True: ("✓ met", "ok"), False: ("✗ not met", "bad"), None: ("– open", "no")}
+MET = {True: ("ok", "met"), False: ("bad", "not met"), None: ("no", "open")}
 
 
 def block(
@@ -94,6 +94,8 @@ def comparable(facts: tuple[Fact, ...]) -> dict[str, Any]:
                 "name": fact.name,
                 "status": fact.status,
                 "word": f"{SIGNS[fact.status]} {fact.word}",
+                "sign": SIGNS[fact.status],
+                "said": fact.word,
                 "text": line(fact.text),
             }
             for fact in facts
@@ -174,8 +176,8 @@ def _side(cells: Cells, sample: Sample, side: str, label: str) -> dict[str, Any]
 
 
 def _prediction(text: str, met: bool | None) -> dict[str, Any]:
-    word, status = MET[met]
-    return {"word": word, "status": status, "text": line(text)}
+    status, said = MET[met]
+    return {"word": f"{SIGNS[status]} {said}", "said": said, "status": status, "text": line(text)}
 
 
 def _predicted(pair: Pair) -> list[Any]:

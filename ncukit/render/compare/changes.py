@@ -54,12 +54,12 @@ SAME_AS = {
 }
 """Metric -> what it repeats: last as well, where that one changed too and it explains nothing."""
 READINGS = {
-    "better": ("▲ better", "better"),
-    "worse": ("▼ worse", "worse"),
-    "same": ("= same", "same"),
-    "moved": ("", ""),
+    "better": ("▲", "better", "better"),
+    "worse": ("▼", "worse", "worse"),
+    "same": ("=", "same", "same"),
+    "moved": ("", "", ""),
 }
-"""What a change says: sign and word, and the class that colours them."""
+"""What a change says: sign, word, and the class that colours them."""
 SHORT_CLASS = {"same": "same meaning", "share": "share of peak", "no": "no"}
 
 
@@ -135,7 +135,7 @@ def section(two: Two, pair: Pair, clean: Row | None) -> dict[str, Any]:
 def row_view(two: Two, row: Row, pair: Pair) -> dict[str, Any]:
     """Return one row of the table."""
     base, other = two.of(row)
-    word, cls = READINGS.get(row.reading, ("", ""))
+    sign, said, cls = reading(row)
     return {
         "id": row.id,
         "label": LABELS.get(row.id, ""),
@@ -146,14 +146,21 @@ def row_view(two: Two, row: Row, pair: Pair) -> dict[str, Any]:
         "sort": _finite(row),
         "explains": explained(row.explains),
         "account": row.account,
-        "word": word,
+        "word": f"{sign} {said}".strip(),
+        "said": said,
         "cls": cls,
         "why": row.reason if row.reading == "moved" else "",
         "class": SHORT_CLASS[row.comparable],
+        "same_meaning": row.comparable == "same",
         "class_cell": _class_cell(two, row) if row.why else None,
         "noise": f"more than {row.noise_from}" if row.noise_from else "",
         "plot": _plot(row),
     }
+
+
+def reading(row: Row) -> tuple[str, str, str]:
+    """Return what a change says: sign, word and class, each empty where it says nothing."""
+    return READINGS.get(row.reading, ("", "", ""))
 
 
 def change_text(row: Row) -> str:

@@ -11,13 +11,14 @@ from ncukit.media import cleaned
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total
 from ncukit.render.cells import Tips
 from ncukit.render.compare.block import NAME, block, flags, title
-from ncukit.render.compare.changes import READINGS, change_text, change_words
+from ncukit.render.compare.changes import change_text, change_words, reading
 from ncukit.render.compare.names import LABELS
 from ncukit.render.compare.origin import provenance
 from ncukit.render.compare.unmatched import unmatched_view
 from ncukit.render.line import Line, line, small
 from ncukit.render.plot import Figure
 from ncukit.render.view import head
+from ncukit.render.view.quality import SIGNS
 from ncukit.render.words import limited_by, listed, plural, shorten
 
 DETAILED = 6
@@ -50,10 +51,10 @@ FOOTER = (
     "what one side lacks is unknown, never a change. Launch numbers count from 1."
 )
 STATES = {
-    "passed": ("✓ passed", "ok"),
-    "tripped": ("✗ tripped", "bad"),
-    "undecided": ("✗ undecided", "bad"),
-    "noise": ("– within the noise", "no"),
+    "passed": ("ok", "passed"),
+    "tripped": ("bad", "tripped"),
+    "undecided": ("bad", "undecided"),
+    "noise": ("no", "within the noise"),
 }
 
 
@@ -129,28 +130,27 @@ def gates_view(comparison: Comparison) -> dict[str, Any]:
 
 def gate_row(outcome: Outcome) -> dict[str, Any]:
     """Return one gate for a table."""
-    word, status = STATES[outcome.state]
-    if outcome.allowed:
-        word, status = "– unknown, allowed", "no"
+    status, said = ("no", "unknown, allowed") if outcome.allowed else STATES[outcome.state]
     return {
         "gate": outcome.gate,
         "kernel": shorten(outcome.kernel, 60),
         "other": outcome.other,
-        "word": word,
+        "word": f"{SIGNS[status]} {said}",
+        "said": said,
         "status": status,
         "text": line(outcome.message),
     }
 
 
 def pair_words(pair: Pair, id: str = "kernel_duration") -> tuple[str, str, str, str]:
-    """Return both durations, the change and its reading, for a table of pairs."""
+    """Return both durations, the change, and what it says without its sign, for a table of pairs."""
     row = pair.row(id)
     assert row is not None
     ends = [
         quantity.short(v.number, v.unit) if v.number is not None else "unknown" for v in (row.base, row.other)
     ]
     change = change_text(row) or "unknown"
-    return ends[0], ends[1], change, READINGS.get(row.reading, ("", ""))[0]
+    return ends[0], ends[1], change, reading(row)[1]
 
 
 def _cost(pair: Pair) -> float:
@@ -174,8 +174,9 @@ def pair_names(comparison: Comparison, pairs: Sequence[Pair]) -> list[str]:
 
 
 def _pair_row(n: int, against: Against, pair: Pair, name: str) -> dict[str, Any]:
-    base, other, change, word = pair_words(pair)
+    base, other, change, said = pair_words(pair)
     row = pair.row("kernel_duration")
+    sign, _, cls = reading(row) if row is not None else ("", "", "")
     ends = [sample.duration for sample in (pair.base, pair.other)]
     verdicts = [
         limited_by(s.diagnosis.verdict.cls, s.diagnosis.verdict.limiter) for s in (pair.base, pair.other)
@@ -191,8 +192,8 @@ def _pair_row(n: int, against: Against, pair: Pair, name: str) -> dict[str, Any]
         "other_sort": "" if ends[1] is None else ends[1],
         "change": change,
         "sort": row.finite if row is not None and row.finite is not None else "",
-        "word": word,
-        "cls": READINGS.get(row.reading, ("", ""))[1] if row is not None else "",
+        "word": f"{sign} {said}".strip(),
+        "cls": cls,
         "claim": line(pair.summary.claim),
         "limits": verdicts[0] if verdicts[0] == verdicts[1] else " → ".join(verdicts),
         "flags": " ".join(flag["text"] for flag in flags(pair.facts)),

@@ -130,6 +130,7 @@ def _rows(base: _End, other: _End, id: str, pair: Pair) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "point": f"{figure}:{side} {point.precision}@{point.level}",
+                    "side": side,
                     "sign": "○" if side == "base" else "●",
                     "name": name,
                     "intensity": quantity.significant(point.intensity) if point.intensity else "–",

@@ -52,9 +52,8 @@ def gate_lines(t: Terminal, comparison: Comparison) -> list[str]:
     found = t.tree(gates_view(comparison))
     lines = [f"GATES  {flat(found['sentence'])}"]
     for row in found["rows"]:
-        word = row["word"].split(" ", 1)[1]
         where = f"{row['kernel']}: " if row["kernel"] else ""
-        first = f"  {pad(word, 16)}  "
+        first = f"  {pad(row['said'], 16)}  "
         text = f"{row['gate']}  {where}{flat(row['text'])}"
         lines += t.wrap(text, first=first, indent=" " * 20)
     return lines
@@ -96,9 +95,8 @@ def _comparable(t: Terminal, found: dict[str, Any], *, verbose: bool) -> list[st
     for fact in found["comparable"]["facts"]:
         if not verbose and fact["status"] == "ok":
             continue
-        sign, word = fact["word"].split(" ", 1)
-        first = f"  {pad(sign, 2)} {pad(fact['name'].lower(), 21)}  "
-        lines += t.wrap(f"{word}. {flat(fact['text'])}", first=first, indent=" " * len(first))
+        first = f"  {pad(fact['sign'], 2)} {pad(fact['name'].lower(), 21)}  "
+        lines += t.wrap(f"{fact['said']}. {flat(fact['text'])}", first=first, indent=" " * len(first))
     return lines
 
 
@@ -119,7 +117,7 @@ def _predictions(t: Terminal, found: dict[str, Any]) -> list[str]:
         return []
     lines = t.wrap(flat(found["predicted"]), first="EXPERIMENT  ", indent=" " * 12)
     for row in found["predictions"]:
-        first = f"  {pad(row['word'].split(' ', 1)[1], 8)}  "
+        first = f"  {pad(row['said'], 8)}  "
         lines += t.wrap(flat(row["text"]), first=first, indent=" " * 12)
     return lines
 
@@ -185,8 +183,8 @@ def _room(t: Terminal, rows: Sequence[Sequence[str]]) -> int:
 
 
 def _word(row: dict[str, Any], *, classes: bool) -> str:
-    word = row["word"].split(" ", 1)[-1] if row["word"] else ""
-    return f"{word} ({row['class']})".strip() if classes and row["class"] != "same meaning" else word
+    said: str = row["said"]
+    return f"{said} ({row['class']})".strip() if classes and not row["same_meaning"] else said
 
 
 def _points(t: Terminal, found: dict[str, Any]) -> list[str]:
@@ -194,7 +192,7 @@ def _points(t: Terminal, found: dict[str, Any]) -> list[str]:
         return []
     rows = [
         [
-            "base" if row["point"].split(":")[1].startswith("base") else "other",
+            row["side"],
             row["name"],
             row["intensity"],
             row["rate"],
@@ -258,7 +256,7 @@ def _pairs(t: Terminal, comparison: Comparison, *, verbose: bool) -> list[str]:
                 base,
                 other,
                 change,
-                word.split(" ", 1)[-1],
+                word,
                 t.cut(t.text(against.other.label), 24) if several else "",
             ]
         )
