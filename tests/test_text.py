@@ -199,7 +199,12 @@ FINDINGS = (
     ),
 )  # fmt: skip
 SKIPPED = (
-    Skipped("spills", "memory", "needs local_load_inst: not collected: section MemoryWorkloadAnalysis"),
+    Skipped(
+        "spills",
+        "memory",
+        "needs local_load_inst: not collected: section MemoryWorkloadAnalysis",
+        "not collected: section MemoryWorkloadAnalysis",
+    ),
 )
 
 

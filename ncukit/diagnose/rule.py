@@ -247,7 +247,7 @@ def _order(finding: Finding) -> tuple[float, int, float]:
 @lru_cache(maxsize=4096)
 def _skipped(rule: str, family: str, needs: tuple[str, ...], why: str) -> Skipped:
     """Return that a rule was skipped: one object for all launches of which it is true."""
-    return Skipped(rule, family, f"needs {' or '.join(needs)}: {why}")
+    return Skipped(rule, family, f"needs {' or '.join(needs)}: {why}", why)
 
 
 def _why(facts: Facts, id: str) -> str:

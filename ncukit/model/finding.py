@@ -93,11 +93,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A rule that could not be applied, and the reason."""
+    """A rule that could not be applied, and the reason; ``why`` leaves out the names of what it needs."""
 
     id: str
     family: str
     reason: str
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,10 @@ def diagnosis_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "verdict": verdict_data(diagnosis.verdict),
         "roofline": roofline_data(diagnosis.roofline),
         "findings": [_finding(finding) for finding in diagnosis.findings],
-        "skipped": [asdict(skipped) for skipped in diagnosis.skipped],
+        "skipped": [
+            {"id": skipped.id, "family": skipped.family, "reason": skipped.reason}
+            for skipped in diagnosis.skipped
+        ],
         "hot_lines": hot_lines_data(diagnosis.hot),
         **charts_data(diagnosis),
     }

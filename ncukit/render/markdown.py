@@ -71,7 +71,7 @@ def _launch(file: ReportFile, diagnosis: Diagnosis) -> list[str]:
 
 
 def _facts(cells: Cells) -> list[str]:
-    facts = [(fact["name"], flat(fact["text"])) for fact in head.facts(cells)[1:]]
+    facts = [(fact["name"], flat(fact["text"])) for fact in head.facts(cells) if fact["id"] != "gpu"]
     return ["; ".join(f"{escape(name)}: {text}" for name, text in facts) + ".", ""]
 
 

@@ -18,9 +18,9 @@ def ranks_text(ranks: Ranks, *, color: bool = False, encoding: str = "utf-8", wi
     """Return what a terminal of ``width`` columns shows of ``ranks``.  No newline at the end."""
     t = Terminal(width, encoding, color)
     view = t.tree(page_view(ranks))
-    named = {f["name"]: flat(f["text"]) for f in view["facts"]}
-    lines = t.beside(t.cut_middle(view["heading"]["name"], width - 24), f"ranks: {named['Ranks']}")
-    lines += t.row(named["GPU"], f"collectives: {named['Collectives']}", f"clocks: {named['Clocks']}")
+    named = {f["id"]: flat(f["text"]) for f in view["facts"]}
+    lines = t.beside(t.cut_middle(view["heading"]["name"], width - 24), f"ranks: {named['ranks']}")
+    lines += t.row(named["gpu"], f"collectives: {named['collectives']}", f"clocks: {named['clocks']}")
     for part in (_late, _times, _kinds, _worst, _settings):
         if found := part(t, view):
             lines += ["", *found]

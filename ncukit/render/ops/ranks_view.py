@@ -89,12 +89,16 @@ def _facts(ranks: Ranks) -> list[dict[str, Any]]:
     gpus = sorted({one.gpu for one in ranks.ranks if one.gpu})
     of = f" of {ranks.world_size:,}" if ranks.world_size else ""
     rows = [
-        ("Ranks", line(f"{len(ranks.ranks):,}{of}")),
-        ("GPU", line("; ".join(gpus) or "not described")),
-        ("Collectives", line(f"{len(ranks.collectives):,} seen by several ranks")),
-        ("Clocks", line("set by collective ends" if ranks.aligned and len(ranks.ranks) > 1 else "not set")),
+        ("ranks", "Ranks", line(f"{len(ranks.ranks):,}{of}")),
+        ("gpu", "GPU", line("; ".join(gpus) or "not described")),
+        ("collectives", "Collectives", line(f"{len(ranks.collectives):,} seen by several ranks")),
+        (
+            "clocks",
+            "Clocks",
+            line("set by collective ends" if ranks.aligned and len(ranks.ranks) > 1 else "not set"),
+        ),
     ]
-    return [{"name": name, "text": text} for name, text in rows]
+    return [{"id": id, "name": name, "text": text} for id, name, text in rows]
 
 
 def _nobody(ranks: Ranks) -> Line:

@@ -40,12 +40,12 @@ def ops_text(
 
 
 def _head(t: Terminal, view: Mapping[str, Any]) -> list[str]:
-    named = {f["name"]: flat(f["text"]) for f in view["facts"]}
+    named = {f["id"]: flat(f["text"]) for f in view["facts"]}
     lines = t.beside(t.cut_middle(view["heading"]["name"], t.width - 40), "operators and their kernels")
-    lines += t.row(named["GPU"], f"GPU work: {named['GPU work']}")
+    lines += t.row(named["gpu"], f"GPU work: {named['work']}")
     return lines + t.row(
-        f"operators: {named['Operators']}",
-        f"first to last, on the CPU: {named['Traced']} (profiled, not a benchmark)",
+        f"operators: {named['operators']}",
+        f"first to last, on the CPU: {named['traced']} (profiled, not a benchmark)",
     )
 
 
@@ -53,9 +53,9 @@ def _next(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     found = view["deserving"]
     if not found["command"]:
         return t.wrap(flat(found["why_not"]), first="PROFILE NEXT  none: ", indent=" " * 14)
-    named = {row["name"]: flat(row["text"]) for row in found["rows"]}
-    by = f", launched by {named['Operator']}" if "Operator" in named else ""
-    text = f"{named['Kernel']}{by}: {named['Share']}"
+    named = {row["id"]: flat(row["text"]) for row in found["rows"]}
+    by = f", launched by {named['operator']}" if "operator" in named else ""
+    text = f"{named['kernel']}{by}: {named['share']}"
     lines = [hot(line) for line in t.wrap(text, first="PROFILE NEXT  ", indent=" " * 14)]
     return [*lines, *shell(t, found["command"], "  ")]
 

@@ -97,17 +97,19 @@ def _no_gpu(order: str) -> str:
 def _facts(ops: Ops, figures: Figures) -> list[dict[str, Any]]:
     calls, pieces = sum(o.calls for o in ops.operators), ops.attribution.n
     work = figures.time("work", ops.attribution.work, "Sum of all kernels, copies and memory sets")
+    span = figures.time("span", ops.span, "From the first operator to the end of the last")
     rows = [
-        ("GPU", line("; ".join(dict.fromkeys(ops.gpus)) or "no GPU had work")),
-        ("Operators", line(f"{len(ops.operators):,}, {plural(calls, 'call')}")),
+        ("gpu", "GPU", line("; ".join(dict.fromkeys(ops.gpus)) or "no GPU had work")),
+        ("operators", "Operators", line(f"{len(ops.operators):,}, {plural(calls, 'call')}")),
         (
+            "work",
             "GPU work",
             line(f"{plural(pieces, 'piece')}, ", work) if pieces else line("none"),
         ),
-        ("Traced", line(figures.time("span", ops.span, "From the first operator to the end of the last"))),
-        ("Not a benchmark", line("profiled run")),
+        ("traced", "Traced", line(span)),
+        ("benchmark", "Not a benchmark", line("profiled run")),
     ]
-    return [{"name": name, "text": text} for name, text in rows]
+    return [{"id": id, "name": name, "text": text} for id, name, text in rows]
 
 
 def _operator(i: int, o: Operator, ops: Ops, figures: Figures) -> dict[str, Any]:
@@ -238,18 +240,19 @@ def _deserving(ops: Ops, figures: Figures) -> dict[str, Any]:
     if not d.command:
         return {"command": "", "why_not": line(d.why_not), "rows": [], "others": []}
     rows = [
-        ("Kernel", line(code(shorten(d.short, 80)))),
-        *([("Operator", line(code(shorten(d.operator, 80))))] if d.operator else []),
+        ("kernel", "Kernel", line(code(shorten(d.short, 80)))),
+        *([("operator", "Operator", line(code(shorten(d.operator, 80))))] if d.operator else []),
         (
+            "share",
             "Share",
             line(figures.of("deserving", d.share, "%", "Of the time of all kernels"), " of all kernel time"),
         ),
-        *(("Why" if i == 0 else "", line(text)) for i, text in enumerate(d.reasons)),
+        *(("why", "Why" if i == 0 else "", line(text)) for i, text in enumerate(d.reasons)),
     ]
     return {
         "command": d.command,
         "why_not": [],
-        "rows": [{"name": name, "text": text} for name, text in rows],
+        "rows": [{"id": id, "name": name, "text": text} for id, name, text in rows],
         "others": [
             {
                 "name": shorten(c.name, 80),

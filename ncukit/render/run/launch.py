@@ -15,7 +15,8 @@ from ncukit.render.view import head
 def add_run(run: RunPage, cells: Cells, parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the launch's sections, completed, and what the page gets besides: facts, timeline, run."""
     facts = head.facts(cells)
-    facts[-1] = {"name": facts[-1]["name"], "text": clean_time(run.timing, cells.tips)}
+    timed = clean_time(run.timing, cells.tips)
+    facts = [fact | {"text": timed} if fact["id"] == "clean_time" else fact for fact in facts]
     added: dict[str, Any] = {"facts": facts, "run": run_section(run, cells.tips)}
     if run.timeline is not None:
         parts, section = add_section(parts, cells, run.timeline, run.strip)

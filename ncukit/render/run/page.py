@@ -115,7 +115,10 @@ def _traced(loaded: RunPage, generated: str, command: str) -> dict[str, Any]:
         "title": f"{loaded.run.target.get('name')}: run without counters, ncukit report",
         "brand": "run without counters",
         "heading": {"name": str(loaded.run.target.get("name")), "range": "timeline, no counters"},
-        "facts": [*view["facts"][:-1], {"name": "Clean time", "text": clean_time(loaded.timing, tips)}],
+        "facts": [
+            *(fact for fact in view["facts"] if fact["id"] != "benchmark"),
+            {"name": "Clean time", "text": clean_time(loaded.timing, tips)},
+        ],
         "run": run_section(loaded, tips),
         "provenance": provenance_rows(loaded, view["provenance"]),
         "contents": [*view["contents"][:-1], {"to": "run", "text": "The run"}, *view["contents"][-1:]],

@@ -13,7 +13,6 @@ from ncukit.render.cells import Cell, Tips, plain
 from ncukit.render.line import Line, bold, code, line, small
 from ncukit.render.model.shown import ratio_rows, side
 from ncukit.render.run.load import RunPage, launches_per_call
-from ncukit.render.view.made import CONTROL
 from ncukit.render.view.quality import fact
 from ncukit.render.words import plural, shorten
 
@@ -80,23 +79,22 @@ def missing(run: Run) -> list[dict[str, Any]]:
 
 def quality_facts(page: RunPage, facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the facts of the quality box, with what the run recorded in the place of what it did not."""
-    run, by_name = page.run, {f["name"]: f for f in facts}
-    found = dict(by_name)
-    if run.clock_control is not None and "Clocks" in found:
+    run, found = page.run, {f["id"]: f for f in facts}
+    if run.clock_control is not None and "clocks" in found:
         known = line(f"Clock control: {UNCHANGED.get(run.clock_control, run.clock_control)}. ")
-        kept = [part for part in found["Clocks"]["text"] if CONTROL not in str(part.get("text", ""))]
-        old = found["Clocks"]
-        found["Clocks"] = {**old, "text": known + kept}
+        old = found["clocks"]
+        kept = old.get("besides", old["text"])
+        found["clocks"] = {**old, "text": known + kept}
         if run.clock_control == "none" and old["status"] == "ok":
-            found["Clocks"] = fact("Clocks", "warn", "unlocked", known + kept)
-    if run.cache_control is not None and "Caches" in found:
+            found["clocks"] = fact("clocks", "warn", "unlocked", known + kept)
+    if run.cache_control is not None and "caches" in found:
         words = UNCHANGED.get(run.cache_control) if run.cache_control == "all" else "left as they were"
         status = "ok" if run.cache_control == "all" else "warn"
         text = line(f"Caches {words}. ", small("The clean time says whether its L2 was cold too."))
-        found["Caches"] = fact("Caches", status, "cold" if status == "ok" else "warm", text)
+        found["caches"] = fact("caches", status, "cold" if status == "ok" else "warm", text)
     if run.isolation is not None:
         status, word = PROOFS[run.isolation.verdict]
-        found["Which launch"] = fact("Which launch", status, word, line(sentence(run.isolation.words)))
+        found["which"] = fact("which", status, word, line(sentence(run.isolation.words)))
     ordered = list(found.values())
     cautions = [f for f in ordered if f["status"] in ("warn", "bad")]
     return cautions + [f for f in ordered if f not in cautions] if len(cautions) > 2 else ordered

@@ -66,13 +66,13 @@ def title(t: Terminal, file: ReportFile, cells: Cells, *, verbose: bool) -> list
     lines = t.beside(name(t, head.heading(kernel), t.width - len(where) - 2), where)
     if verbose and not lines[0].startswith(t.text(kernel.demangled)):
         lines += t.wrap(t.text(kernel.demangled), first="  ", indent="    ")
-    gpu, grid, *_ = (flat(fact["text"]) for fact in t.tree(head.facts(cells)))
-    shape = f"grid {grid}".replace("grid 1 blocks", "grid 1 block")
+    facts = {fact["id"]: flat(fact["text"]) for fact in t.tree(head.facts(cells))}
+    shape = f"grid {facts['grid']}"
     if kernel.raw.workload in head.TOGETHER:
-        shape = grid
+        shape = facts["grid"]
     elif not cells.value("grid_size").known:
         shape = "launch configuration: not recorded"
-    lines += t.row(gpu, shape)
+    lines += t.row(facts["gpu"], shape)
     duration = t.tree(cells["kernel_duration"])
     if kernel.failed:
         time = "no valid measurement"
@@ -125,8 +125,7 @@ def trust(
     words = f"ok: {', '.join(fine)}" if fine else "nothing is beyond doubt"
     lines = t.wrap(words, first="QUALITY  ", indent=" " * 9)
     for fact in facts if verbose else [fact for fact in facts if fact["status"] != "ok"]:
-        word = fact["word"].split(" ", 1)[1]
-        text = flat(fact["text"]) if fact["status"] == "no" else f"{word}. {flat(fact['text'])}"
+        text = flat(fact["text"]) if fact["status"] == "no" else f"{fact['said']}. {flat(fact['text'])}"
         first = f"  {SIGNS[fact['status']]:2} {pad(fact['name'].lower(), 12)}  "
         lines += t.wrap(text, first=first, indent=" " * len(first))
     words = ", ".join(lacks) + ("" if verbose else " (--verbose: the commands)")

@@ -84,25 +84,21 @@ def _stall_rows(t: Terminal, panel: dict[str, Any], *, verbose: bool) -> list[li
     """Return a row for each category with its first state, and, when verbose, one for each further state."""
     shares = {part["category"]: part["width"] for part in panel["stack"]}
     rows: list[list[str]] = []
+    first, more = "", 0
     for row in panel["rows"]:
         state = flat([row["state"]]) if "state" in row else ""
         if "category" in row:
             share = shares[row["category"]]
             listed = verbose or share >= LISTED
+            first, more = state, 0
             if listed:
                 rows.append([row["name"], row["amount"], row["share"], t.bar(share, BAR), state])
         elif verbose:
             rows.append([f"  {state}", row["amount"], row["share"], "", ""])
         elif listed:
-            first = rows[-1][-1]
-            rows[-1][-1] = _and_more(first) if first else state
+            first, more = (first, more + 1) if first else (state, 0)
+            rows[-1][-1] = f"{first} +{more}" if more else first
     return rows
-
-
-def _and_more(states: str) -> str:
-    """Return "a +1" for "a", "a +2" for "a +1"."""
-    first, _, more = states.partition(" +")
-    return f"{first} +{int(more or 0) + 1}"
 
 
 def findings(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
@@ -134,10 +130,7 @@ def findings(t: Terminal, cells: Cells, diagnosis: Diagnosis, *, verbose: bool) 
     if verbose:
         reasons: dict[str, list[str]] = {}
         for rule in skipped:
-            why = flat(rule["reason"])
-            reasons.setdefault(why.split(": ", 1)[1] if why.startswith("needs ") else why, []).append(
-                rule["id"]
-            )
+            reasons.setdefault(flat(rule["why"]), []).append(rule["id"])
         for why, ids in reasons.items():
             lines += t.wrap(f"skipped {', '.join(ids)}: {why}", first="  -  ", indent=" " * 5)
     return lines
@@ -163,7 +156,7 @@ def opinion(t: Terminal, diagnosis: Diagnosis, *, verbose: bool) -> list[str]:
     words = SECOND if gains else "a second opinion; no gain is estimated"
     lines = t.wrap(words, first="NCU'S RULES  ", indent=" " * 13)
     table = [["global", "local", "", ""]] if gains else []
-    table += [[row["global"] or "", row["local"] or "", row["name"], _stance(row["against"])] for row in rows]
+    table += [[row["global"] or "", row["local"] or "", row["name"], _stance(row["agrees"])] for row in rows]
     drawn = [t.cut(line, t.width) for line in columns(table, ">><<")]
     lines += drawn[: len(drawn) - len(rows)]
     for line, row in zip(drawn[-len(rows) :], rows, strict=True):
@@ -180,6 +173,6 @@ def _once(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({(row["name"], row["global"], row["local"]): row for row in rows}.values())
 
 
-def _stance(against: str) -> str:
+def _stance(agrees: bool | None) -> str:
     """Return in two words how a rule stands to the verdict."""
-    return "" if not against else "agrees" if against.startswith("Agrees") else "not the limit"
+    return "" if agrees is None else "agrees" if agrees else "not the limit"

@@ -53,9 +53,9 @@ def timeline_text(
 def _head(t: Terminal, view: Mapping[str, Any]) -> list[str]:
     head = view["heading"]
     lines = t.beside(t.cut_middle(head["name"], t.width - 24), t.cut(head["range"], t.width // 2))
-    named = {f["name"]: flat(f["text"]) for f in view["facts"]}
-    lines += t.row(named["GPU"], named["Work"])
-    return lines + t.row(f"region {named['Region']} (traced, not a benchmark)", named["Recorded with"])
+    named = {f["id"]: flat(f["text"]) for f in view["facts"]}
+    lines += t.row(named["gpu"], named["work"])
+    return lines + t.row(f"region {named['region']} (traced, not a benchmark)", named["recorder"])
 
 
 def _verdict(t: Terminal, view: Mapping[str, Any], verbose: bool) -> list[str]:

@@ -113,13 +113,17 @@ def facts(timeline: Timeline, figures: Figures) -> list[dict[str, Any]]:
     count = f"{len(timeline.devices)} × " if len(timeline.devices) > 1 else ""
     pieces = f" in {len(timeline.windows):,} pieces" if len(timeline.windows) > 1 else ""
     rows = [
-        ("GPU", line(count + "; ".join(gpus))),
-        ("Region", line(figures.time("span", main.span, "Time of the region on its main device"), pieces)),
-        ("Work", line(plural(main.launches, "launch"))),
-        ("Recorded with", line(recorder(timeline.file) + _exported(timeline.file))),
-        ("Not a benchmark", line("traced run")),
+        ("gpu", "GPU", line(count + "; ".join(gpus))),
+        (
+            "region",
+            "Region",
+            line(figures.time("span", main.span, "Time of the region on its main device"), pieces),
+        ),
+        ("work", "Work", line(plural(main.launches, "launch"))),
+        ("recorder", "Recorded with", line(recorder(timeline.file) + _exported(timeline.file))),
+        ("benchmark", "Not a benchmark", line("traced run")),
     ]
-    return [{"name": name, "text": text} for name, text in rows]
+    return [{"id": id, "name": name, "text": text} for id, name, text in rows]
 
 
 def recorder(file: TraceFile) -> str:

@@ -23,7 +23,12 @@ def findings(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "rows": [_row(cells, found) for found in ordered],
         "skipped": [
-            {"id": s.id, "family": FAMILIES.get(s.family, s.family), "reason": line(named(s.reason))}
+            {
+                "id": s.id,
+                "family": FAMILIES.get(s.family, s.family),
+                "reason": line(named(s.reason)),
+                "why": line(named(s.why or s.reason)),
+            }
             for s in diagnosis.skipped
         ],
         "sentence": line(_sentence(diagnosis)),

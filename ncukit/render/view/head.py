@@ -58,16 +58,16 @@ def facts(cells: Cells) -> list[dict[str, Any]]:
     known = cells.value("sm_count").known
     sms = [cells["sm_count"], small(" SMs")] if known else [small("SMs: "), cells["sm_count"]]
     return [
-        _fact("GPU", line(kernel.gpu or "name unknown", " ", small(f"{cc} · "), *sms)),
-        _fact("Grid", _grid(cells)),
-        _fact("Profiled duration", line(cells["kernel_duration"], " ", small(NOT_A_BENCHMARK))),
+        _fact("gpu", "GPU", line(kernel.gpu or "name unknown", " ", small(f"{cc} · "), *sms)),
+        _fact("grid", "Grid", _grid(cells)),
+        _fact("duration", "Profiled duration", line(cells["kernel_duration"], " ", small(NOT_A_BENCHMARK))),
         clean_time(),
     ]
 
 
 def clean_time() -> dict[str, Any]:
     """Return the fact that no time without a profiler is known."""
-    return _fact("Clean time", line({"tip": "", "text": "not measured", "state": "missing"}))
+    return _fact("clean_time", "Clean time", line({"tip": "", "text": "not measured", "state": "missing"}))
 
 
 def failure(cells: Cells, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -126,7 +126,13 @@ def _grid(cells: Cells) -> Line:
         return line(f"a {whole}: everything that ran in it is counted together")
     if not cells.value("grid_size").known and not cells.value("block_size").known:
         return line(cells["grid_size"])
-    return line(_dims(cells, "grid"), small(" blocks of "), _dims(cells, "block"), small(" threads"))
+    blocks, threads = (cells.number(f"{what}_size") for what in ("grid", "block"))
+    return line(
+        _dims(cells, "grid"),
+        small(" block of " if blocks == 1 else " blocks of "),
+        _dims(cells, "block"),
+        small(" thread" if threads == 1 else " threads"),
+    )
 
 
 def _dims(cells: Cells, what: str) -> Any:
@@ -140,5 +146,5 @@ def _dims(cells: Cells, what: str) -> Any:
     return {**cell, "text": " × ".join(f"{int(d or 0):,}" for d in dims)}
 
 
-def _fact(name: str, text: Line) -> dict[str, Any]:
-    return {"name": name, "text": text}
+def _fact(id: str, name: str, text: Line) -> dict[str, Any]:
+    return {"id": id, "name": name, "text": text}

@@ -80,12 +80,20 @@ def gains(rule: RuleResult) -> tuple[float | None, float | None]:
     return (rule.speedup, None) if rule.speedup_kind == "global" else (None, rule.speedup)
 
 
-def against(rule: str, cls: str, limiter: str | None) -> str:
-    """Return how a rule stands to the verdict, or nothing where it says nothing about it."""
+def agrees(rule: str, cls: str, limiter: str | None) -> bool | None:
+    """Return whether a rule speaks of the limit of the verdict; None where it says nothing about it."""
     about = ABOUT.get(rule)
     if about is None or limiter is None or cls in ("failed", "undetermined"):
+        return None
+    return limiter in about
+
+
+def against(rule: str, cls: str, limiter: str | None) -> str:
+    """Return how a rule stands to the verdict, or nothing where it says nothing about it."""
+    same = agrees(rule, cls, limiter)
+    if same is None:
         return ""
-    if limiter in about:
+    if same and limiter is not None:
         return f"Agrees: it speaks of {LIMITERS.get(limiter, limiter)}."
     return "Not the limit by this verdict."
 
@@ -107,6 +115,7 @@ def _row(rule: RuleResult, said: list[tuple[str, str]], cls: str, limiter: str |
         "local": None if part is None else quantity.short(part, "%"),
         "title": title or _beginning(words),
         "message": words,
+        "agrees": agrees(rule.id, cls, limiter),
         "against": against(rule.id, cls, limiter),
     }
 

@@ -53,17 +53,17 @@ def _length(launches: Sequence[Launch]) -> dict[str, Any]:
     if brief:
         text = f"{brief:,} of {len(launches):,} launches {'is' if brief == 1 else 'are'} shorter than 10 µs: "
         text += "clocks and shares of elapsed cycles are noisy."
-        return fact("Length", "warn", "too short", line(text) + lost)
+        return fact("length", "warn", "too short", line(text) + lost)
     if unknown == len(launches):
-        return fact("Length", "no", "unknown", line("No duration was collected."))
-    return fact("Length", "ok", "long enough", line("No launch is shorter than 10 µs.") + lost)
+        return fact("length", "no", "unknown", line("No duration was collected."))
+    return fact("length", "ok", "long enough", line("No launch is shorter than 10 µs.") + lost)
 
 
 def _caches(how: Recorded) -> dict[str, Any]:
     text = f"Cache control: {inside(made.caches(how))} "
     if how.cache_control != "none":
         text += "Data that one launch leaves in L2 for the next is then read from DRAM."
-    return fact("Caches", *CACHES.get(how.cache_control, ("no", "not recorded")), line(text))
+    return fact("caches", *CACHES.get(how.cache_control, ("no", "not recorded")), line(text))
 
 
 def _clocks(launches: Sequence[Launch], how: Recorded) -> dict[str, Any]:
@@ -75,23 +75,23 @@ def _clocks(launches: Sequence[Launch], how: Recorded) -> dict[str, Any]:
             parts.append(f"{name} {quantity.span(min(known), max(known), 'hz')}")
             spread = max(spread, max(known) / min(known) - 1 if min(known) else 0)
     if not parts:
-        return fact("Clocks", "no", "unknown", line("No clock was collected."))
+        return fact("clocks", "no", "unknown", line("No clock was collected."))
     words = f"{'; '.join(parts)}. {made.CONTROL}: {inside(made.clocks(how))}"
     if how.clock_control == "none":
-        return fact("Clocks", "warn", "unlocked", line(words))
-    return fact("Clocks", *(("warn", "varying") if spread > 0.05 else ("ok", "steady")), line(words))
+        return fact("clocks", "warn", "unlocked", line(words))
+    return fact("clocks", *(("warn", "varying") if spread > 0.05 else ("ok", "steady")), line(words))
 
 
 def _collected(lacks: Sequence[str]) -> dict[str, Any]:
     if not lacks:
         return fact(
-            "Collected",
+            "collected",
             "ok",
             "all groups",
             line("Throughputs, FLOPs, hit rates, stalls and samples are there."),
         )
     return fact(
-        "Collected",
+        "collected",
         "warn",
         "in part",
         line(bold("Not collected, in some or all launches: "), f"{listed(lacks)}."),
@@ -110,9 +110,9 @@ def _lacking(launches: Sequence[Launch]) -> list[str]:
 def _passes(launches: Sequence[Launch]) -> dict[str, Any]:
     known = [n for launch in launches if (n := launch.cells.number("replay_passes")) is not None]
     if not known:
-        return fact("Passes", "no", "unknown", line("The number of replay passes is not recorded."))
+        return fact("passes", "no", "unknown", line("The number of replay passes is not recorded."))
     return fact(
-        "Passes",
+        "passes",
         "ok",
         "counted",
         line(f"{quantity.span(min(known), max(known), 'pass')} replay passes a launch."),
@@ -130,13 +130,13 @@ def _values(launches: Sequence[Launch]) -> dict[str, Any]:
             for part in (link(str(launch.n), f"kernel-{launch.n}"), {"text": " "})
         ]
         return fact(
-            "Values",
+            "values",
             "bad",
             f"{len(failed):,} failed",
             text + line(" Failed: ", *some, "…" if len(failed) > 5 else ""),
         )
     return fact(
-        "Values",
+        "values",
         "warn" if nan else "ok",
         f"{nan:,} missing" if nan else "complete",
         text + line(" No launch failed."),
@@ -146,9 +146,9 @@ def _values(launches: Sequence[Launch]) -> dict[str, Any]:
 def _which(launches: Sequence[Launch], file: ReportFile) -> dict[str, Any]:
     if file.launches > len(launches):
         text = f"{len(launches):,} of the {file.launches:,} launches in the file were chosen."
-        return fact("Which launch", "warn", "a selection", line(text))
+        return fact("which", "warn", "a selection", line(text))
     return fact(
-        "Which launch",
+        "which",
         "ok",
         "all in file",
         line(f"{len(launches):,} launches with ncu IDs from 0, in order. Kernel filters are not recorded."),

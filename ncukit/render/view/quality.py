@@ -25,6 +25,17 @@ LACKS = ("clean time", "timeline")
 """What a report alone never holds."""
 CACHES: dict[str | None, tuple[str, str]] = {"all": ("ok", "cold"), "none": ("warn", "warm")}
 """Cache control -> status and word: with "all" every pass starts cold."""
+FACTS = {
+    "clocks": "Clocks",
+    "caches": "Caches",
+    "passes": "Passes",
+    "values": "Values",
+    "length": "Length",
+    "collected": "Collected",
+    "samples": "Samples",
+    "which": "Which launch",
+}
+"""What the facts of the box are called, by their id."""
 SIGNS = {"ok": "✓", "warn": "!", "no": "–", "bad": "✗"}
 GROUPS = (
     ("sm_throughput_pct", "throughputs"),
@@ -70,9 +81,10 @@ def missing(cells: Cells) -> list[str]:
     return [_NAMES[id] for id in ids if cells.number(KNOWN_BY.get(id, id)) is None]
 
 
-def fact(name: str, status: str, word: str, text: Line) -> dict[str, Any]:
-    """Return one fact of the box, with its sign."""
-    return {"name": name, "status": status, "word": f"{SIGNS[status]} {word}", "text": text}
+def fact(id: str, status: str, said: str, text: Line) -> dict[str, Any]:
+    """Return one fact of the box, with its sign; ``said`` is its word without one."""
+    word = f"{SIGNS[status]} {said}"
+    return {"id": id, "name": FACTS[id], "status": status, "said": said, "word": word, "text": text}
 
 
 def is_short(cells: Cells) -> bool:
@@ -100,6 +112,7 @@ def _sentence(cells: Cells, lacks: Sequence[str]) -> str:
 
 
 def _clocks(cells: Cells, how: Recorded) -> dict[str, Any]:
+    """Return the fact about clocks; ``besides`` is its text without their control, where it tells of that."""
     parts: Line = []
     shares = []
     for domain, name in (("sm", "SM"), ("dram", "DRAM")):
@@ -117,15 +130,17 @@ def _clocks(cells: Cells, how: Recorded) -> dict[str, Any]:
             )
         parts += line(". ")
     if not shares:
-        return fact("Clocks", "no", "unknown", parts)
+        return fact("clocks", "no", "unknown", parts)
     if is_short(cells) or max(shares) > 1.05:
-        return fact("Clocks", "warn", "noisy", parts + line("Too short a kernel for a reliable clock."))
+        return fact("clocks", "warn", "noisy", parts + line("Too short a kernel for a reliable clock."))
+    besides = parts + line(" Roofs use these clocks.")
     parts += line(f"{made.CONTROL}: {inside(made.clocks(how))}", " Roofs use these clocks.")
+    status, said = "ok", "near boost"
     if how.clock_control == "none":
-        return fact("Clocks", "warn", "unlocked", parts)
-    if min(shares) < NEAR_BOOST:
-        return fact("Clocks", "warn", "below boost", parts)
-    return fact("Clocks", "ok", "near boost", parts)
+        status, said = "warn", "unlocked"
+    elif min(shares) < NEAR_BOOST:
+        status, said = "warn", "below boost"
+    return fact("clocks", status, said, parts) | {"besides": besides}
 
 
 def _caches(cells: Cells, how: Recorded) -> dict[str, Any]:
@@ -133,28 +148,28 @@ def _caches(cells: Cells, how: Recorded) -> dict[str, Any]:
     status, word = CACHES.get(how.cache_control, ("no", "not recorded"))
     text = line(f"Cache control: {inside(made.caches(how))} ")
     if moved is None or not size or how.cache_control == "none":
-        return fact("Caches", status, word, text)
+        return fact("caches", status, word, text)
     text += line(cells["dram_bytes"], " of DRAM traffic, ", cells["l2_cache_size"], " of L2. ")
     if moved < size:
         return fact(
-            "Caches", "warn", "cold", text + line("The data would fit into L2: a warm run may need no DRAM.")
+            "caches", "warn", "cold", text + line("The data would fit into L2: a warm run may need no DRAM.")
         )
-    return fact("Caches", status, word, text + line("More than L2 holds: little effect."))
+    return fact("caches", status, word, text + line("More than L2 holds: little effect."))
 
 
 def _passes(cells: Cells) -> dict[str, Any]:
     passes = cells.number("replay_passes")
     if passes is None:
-        return fact("Passes", "no", "unknown", line("The number of replay passes is not recorded."))
+        return fact("passes", "no", "unknown", line("The number of replay passes is not recorded."))
     text = line(cells["replay_passes"], " replay ", "pass. " if passes == 1 else "passes. ")
     issued, executed = cells.number("inst_issued"), cells.number("inst_executed")
     if not issued or not executed:
-        return fact("Passes", "ok", "counted", text + line("Whether they agree cannot be checked."))
+        return fact("passes", "ok", "counted", text + line("Whether they agree cannot be checked."))
     off = abs(issued / executed - 1)
     text += line(f"Issued and executed instructions differ by {quantity.short(100 * off, '%')}")
     if off > STEADY:
-        return fact("Passes", "warn", "differ", text + line(": replays, or passes that ran differently."))
-    return fact("Passes", "ok", "steady", text + line(", as they should."))
+        return fact("passes", "warn", "differ", text + line(": replays, or passes that ran differently."))
+    return fact("passes", "ok", "steady", text + line(", as they should."))
 
 
 def _values(cells: Cells) -> dict[str, Any]:
@@ -162,7 +177,7 @@ def _values(cells: Cells) -> dict[str, Any]:
     doubtful = [v for v in cells.kernel.metrics.values() if v.known and not v.reliable]
     text = line(f"{nan:,} of {read:,} raw metrics read are not numbers.")
     if nan:
-        return fact("Values", "bad" if nan > read / 10 else "warn", f"{nan:,} missing", text)
+        return fact("values", "bad" if nan > read / 10 else "warn", f"{nan:,} missing", text)
     if doubtful:
         some = [part for v in doubtful[:3] for part in (code(v.id), {"text": ", "})][:-1]
         text += line(
@@ -170,60 +185,60 @@ def _values(cells: Cells) -> dict[str, Any]:
             *some,
             "." if len(doubtful) < 4 else " …",
         )
-        return fact("Values", "warn", f"{len(doubtful)} unreliable", text)
-    return fact("Values", "ok", "complete", text)
+        return fact("values", "warn", f"{len(doubtful)} unreliable", text)
+    return fact("values", "ok", "complete", text)
 
 
 def _length(cells: Cells) -> dict[str, Any]:
     if cells.number("kernel_duration") is None:
-        return fact("Length", "no", "unknown", line("The duration is ", cells["kernel_duration"], "."))
+        return fact("length", "no", "unknown", line("The duration is ", cells["kernel_duration"], "."))
     text = line(cells["kernel_duration"], "; ")
     if is_short(cells):
         return fact(
-            "Length",
+            "length",
             "warn",
             "too short",
             text + line("under 10 µs clocks and shares of elapsed cycles are noisy."),
         )
-    return fact("Length", "ok", "long enough", text + line("kernels under 10 µs give noisy clocks."))
+    return fact("length", "ok", "long enough", text + line("kernels under 10 µs give noisy clocks."))
 
 
 def _collected(cells: Cells) -> dict[str, Any]:
     if cells.kernel.failed:
-        return fact("Collected", "bad", "failed", line("The counters that are in the file are not used."))
+        return fact("collected", "bad", "failed", line("The counters that are in the file are not used."))
     lacks = missing(cells)
     sections = len(cells.kernel.raw.sections)
     text = line(f"{plural(sections, 'section')} in the file. " if sections else "")
     if not lacks:
         return fact(
-            "Collected",
+            "collected",
             "ok",
             "all groups",
             text + line("Throughputs, FLOPs, hit rates, stalls and samples are there."),
         )
     word = "little" if len(lacks) > 4 else "in part"
-    return fact("Collected", "warn", word, text + line(bold("Not collected: "), f"{listed(lacks)}."))
+    return fact("collected", "warn", word, text + line(bold("Not collected: "), f"{listed(lacks)}."))
 
 
 def _samples(cells: Cells) -> dict[str, Any]:
     count = cells.number("pc_samples")
     if count is None:
-        return fact("Samples", "no", "none", line("No stall samples, so nothing points to an instruction."))
+        return fact("samples", "no", "none", line("No stall samples, so nothing points to an instruction."))
     text = line(cells["pc_samples"])
     if cells.value("pc_sampling_interval").known:
         text += line(", one every ", cells["pc_sampling_interval"], " cycles")
     dropped = cells.number("pc_samples_dropped_bytes")
     if dropped:
         return fact(
-            "Samples",
+            "samples",
             "warn",
             "dropped",
             text + line("; ", cells["pc_samples_dropped_bytes"], " of samples were lost."),
         )
     text += line(", none dropped." if dropped == 0 else ".")
     if count < FEW_SAMPLES:
-        return fact("Samples", "warn", "few", text + line(" Too few to rank single instructions."))
-    return fact("Samples", "ok", "enough", text)
+        return fact("samples", "warn", "few", text + line(" Too few to rank single instructions."))
+    return fact("samples", "ok", "enough", text)
 
 
 def _which(cells: Cells, file: ReportFile) -> dict[str, Any]:
@@ -232,7 +247,7 @@ def _which(cells: Cells, file: ReportFile) -> dict[str, Any]:
     else:
         text = f"Launch {cells.launch:,} of {file.launches:,} in the file, ncu ID {cells.kernel.index:,}."
     return fact(
-        "Which launch",
+        "which",
         "no" if file.launches <= 1 else "ok",
         "unknown" if file.launches <= 1 else "in order",
         line(text),
