@@ -319,3 +319,18 @@ def factor(ratio: float) -> str:
     if 1 < ratio < MUCH:
         return f"{ratio:.3f}"
     return f"{ratio:,.0f}" if ratio >= 99.95 else f"{ratio:.1f}" if ratio >= 9.995 else f"{ratio:.2f}"
+
+
+def faster(bound: float | None) -> str:
+    """Return in words how much faster something can be at most; None: no bound.
+
+    >>> faster(1.2), faster(73.284), faster(1.0013), faster(1.00001), faster(None)
+    ('at most 1.20 times as fast', 'at most 73.3 times as fast', 'at most 0.1 % faster', \
+'not measurably faster', 'faster without bound')
+    """
+    if bound is None:
+        return "faster without bound"
+    if bound < MUCH:
+        gain = 100 * (bound - 1)
+        return f"at most {gain:.1f} % faster" if gain >= 0.05 else "not measurably faster"
+    return f"at most {factor(bound)} times as fast"

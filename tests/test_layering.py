@@ -52,6 +52,19 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
 
+SHOWING: dict[str, frozenset[str]] = {
+    "render/timeline/strip.py": frozenset({"calls", "copies", "devices", "intervals", "names", "scope"}),
+    "render/timeline/trace.py": frozenset({"calls", "scope"}),
+}
+"""Modules of ncukit/diagnose/timeline/ that drawing the events of a trace reads: columns, their arithmetic
+and names, no judgement.  All else that is shown stands in records (ncukit/model/)."""
+
+JUDGING = frozenset(
+    {"render/advice.py", "render/run/load.py", "render/timeline/beside.py", "render/timeline/section.py"}
+)
+"""Modules that still judge: they open and judge what is shown beside a report.  The list only shrinks."""
+
+
 @functools.cache
 def imports(path: Path) -> tuple[tuple[str, bool], ...]:
     """Return every module that ``path`` imports, and whether it is for type checkers only."""
@@ -104,6 +117,22 @@ def test_each_heavy_library_is_imported_by_its_owner_only(module: str) -> None:
         owners = OWNERS.get(name.split(".")[0])
         if owners is not None and not typing_only:
             assert any(module.startswith(owner) for owner in owners), f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", [name for name in NAMES if name.startswith("render/")])
+def test_rendering_judges_nothing(module: str) -> None:
+    allowed = {f"ncukit.diagnose.timeline.{name}" for name in SHOWING.get(module, ())}
+    judging = [
+        name for name, typing_only in imports(PACKAGE / module)
+        if name.startswith("ncukit.diagnose") and not typing_only and name not in allowed
+    ]  # fmt: skip
+    assert bool(judging) == (module in JUDGING), f"{module} imports {', '.join(judging) or 'none'}"
+
+
+def test_what_rendering_may_read_of_traces_is_read() -> None:
+    for module, names in SHOWING.items():
+        used = {name for name, _ in imports(PACKAGE / module)}
+        assert {f"ncukit.diagnose.timeline.{name}" for name in names} <= used
 
 
 def test_every_part_has_a_rank() -> None:

@@ -113,7 +113,8 @@ def test_a_launch_without_counters_by_instruction_has_no_hot_lines() -> None:
 
 
 def listed(what: Any, *rows: Any, width: int = 80, encoding: str = "utf-8", **fields: Any) -> list[str]:
-    return listing_text(launch(*rows, **fields), what, encoding=encoding, width=width).split("\n")
+    made = launch(*rows, **fields)
+    return listing_text(made, source_view(made), what, encoding=encoding, width=width).split("\n")
 
 
 def test_the_source_is_listed_with_shares_and_what_stands_around() -> None:
@@ -137,7 +138,7 @@ def test_source_without_line_information_is_sass_and_says_how_to_get_lines() -> 
 
 
 def test_nothing_to_list_says_what_would_bring_it() -> None:
-    text = listing_text(kernel(), "sass", encoding="utf-8")
+    text = listing_text(kernel(), None, "sass", encoding="utf-8")
     assert "ncu --section SourceCounters" in text.replace("\n      ", "")
 
 

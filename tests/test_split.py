@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ncukit.diagnose import diagnose
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.split import split
-from ncukit.diagnose.waits import DISAGREE, states
-from ncukit.model.split import Split
+from ncukit.diagnose.waits import states
+from ncukit.model.split import DISAGREE, Split
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.split import section
 from ncukit.render.view.stalls import fitting, stalls

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile
     from ncukit.model.comparison import Comparison
+    from ncukit.model.source import SourceView
 
 PathLike = str | os.PathLike[str]
 By = Literal["gpu", "compute_capability", "file", "name"]
@@ -222,6 +223,16 @@ def diagnose(kernel: Kernel) -> Diagnosis:
     if not isinstance(kernel, Kernel):
         raise TypeError(f"diagnose takes a Kernel, as read(path).kernels() yields them, not {kernel!r:.80}")
     return judge(kernel, place(kernel))
+
+
+def source_view(kernel: Kernel) -> SourceView | None:
+    """Return what every instruction and line of ``kernel`` cost; None where nothing was counted by PC.
+
+    A diagnosis has it in its ``facts``; this makes it without one.
+    """
+    from ncukit.diagnose.source import source_view as view
+
+    return view(kernel)
 
 
 def write_report(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -86,10 +86,12 @@ def show(
         print(report_markdown(*diagnosed(open_report(file), launches, kernel)), end="")
 
     def as_listing(file: str) -> None:
+        from ncukit.api.reports import source_view
         from ncukit.render.text import listing_text
 
+        what: Literal["source", "sass"] = "sass" if sass else "source"
         for n, k in enumerate(chosen(open_report(file).kernels(details=True), launches, kernel)):
-            text = listing_text(k, "sass" if sass else "source", encoding=encoding(), width=width())
+            text = listing_text(k, source_view(k), what, encoding=encoding(), width=width())
             print(f"\n{text}" if n else text)
 
     def as_text(file: str) -> None:

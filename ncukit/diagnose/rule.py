@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ncukit.catalog.expression import OPCODES_FULL
 from ncukit.diagnose.facts import Facts
 from ncukit.diagnose.rulebook import trial
-from ncukit.diagnose.waits import ENOUGH_SAMPLES
 from ncukit.diagnose.words import sentence
 from ncukit.model import Finding, Place, Skipped, Value
 from ncukit.model.finding import Severity
 from ncukit.model.shares import Share
+from ncukit.model.source import ENOUGH_SAMPLES
 from ncukit.quantity import brief
 from ncukit.record import dataclass
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ncukit.catalog.units import load_units
 from ncukit.model import Kernel
-from ncukit.model.shares import Share, Shares
+from ncukit.model.shares import TENSOR_TYPES, Share, Shares
 
 SAME = 3.0
 """[points] Below this a maximum and its largest known member are the same measurement."""
@@ -35,7 +35,6 @@ FABRIC = (80, 90)
 FABRIC_DRAM = 60.0
 """[%] DRAM use from which L2 there is judged by its ports: a stream reads 60 to 83 % in tags and data."""
 
-TENSOR_TYPES = ("fp16", "bf16", "tf32", "fp8", "fp4", "int8", "fp64")
 COMPUTE_UNITS = ("int", "fp32", "fp64", "fp16", "xu", "tensor")
 """Units that are pipes of arithmetic."""
 

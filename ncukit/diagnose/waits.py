@@ -8,16 +8,9 @@ from typing import Literal
 
 from ncukit.catalog import load
 from ncukit.model import Kernel
+from ncukit.model.source import ENOUGH_SAMPLES
+from ncukit.model.split import ISSUE_GUARD
 from ncukit.record import dataclass
-
-ISSUE_GUARD = 0.8
-"""[warp/cycle] Issue rate from which stalls cost nothing: a warp is nearly always ready (ncu's rule)."""
-
-ENOUGH_SAMPLES = 100
-"""Samples below which shares of samples are noise."""
-
-DISAGREE = 25.0
-"""[%] Total variation from which counters and samples saw different executions (median: 2.3)."""
 
 WORKING = ("selected", "not_selected")
 """States in which the warp could go on."""

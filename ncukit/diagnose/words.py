@@ -1,8 +1,6 @@
-"""Words that sentences share: lists, capital letters, how much faster."""
+"""Words that sentences share: lists, capital letters."""
 
 from __future__ import annotations
-
-from ncukit.quantity import MUCH, factor
 
 
 def listed(items: list[str]) -> str:
@@ -30,18 +28,3 @@ def sentence(text: str) -> str:
     'Shared memory is full'
     """
     return text[:1].upper() + text[1:]
-
-
-def faster(bound: float | None) -> str:
-    """Return in words how much faster something can be at most; None: no bound.
-
-    >>> faster(1.2), faster(73.284), faster(1.0013), faster(1.00001), faster(None)
-    ('at most 1.20 times as fast', 'at most 73.3 times as fast', 'at most 0.1 % faster', \
-'not measurably faster', 'faster without bound')
-    """
-    if bound is None:
-        return "faster without bound"
-    if bound < MUCH:
-        gain = 100 * (bound - 1)
-        return f"at most {gain:.1f} % faster" if gain >= 0.05 else "not measurably faster"
-    return f"at most {factor(bound)} times as fast"

@@ -9,6 +9,10 @@ from ncukit.record import dataclass
 if TYPE_CHECKING:
     from ncukit.catalog.units import Unit
 
+TENSOR_TYPES = ("fp16", "bf16", "tf32", "fp8", "fp4", "int8", "fp64")
+HALF_READ = 1.6
+"""Operations over use of the tensor pipe, both in percent, from which the pipe's counter reads about half."""
+
 NAMED = 2
 """Units named that the work of the first fills as well."""
 

@@ -18,7 +18,7 @@ where the report counted nothing by instruction.  How to read it:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Literal
 
@@ -28,6 +28,10 @@ Basis = Literal["waiting", "samples", "none"]
 Status = Literal["embedded", "found", "changed", "missing", "builtin"]
 """Where a file's text comes from: the report; the disk; on the disk but changed since; nowhere (vanished, or
 on another machine); a name without a folder, as compilers give their own library code."""
+
+
+ENOUGH_SAMPLES = 100
+"""Samples below which shares of samples are noise."""
 
 
 @dataclass(frozen=True)
@@ -168,3 +172,39 @@ class HotLine:
     state: str = ""
     state_share: float = 0.0
     note: str = ""
+
+
+def weight(view: SourceView, cost: Cost) -> int:
+    """Return what lines are ranked by: samples or, where none were taken, executed instructions."""
+    return view.amount(cost) if unit(view) == "sample" else cost.instructions or 0
+
+
+def unit(view: SourceView) -> Literal["sample", "inst"]:
+    """Return what `weight` counts."""
+    return "sample" if view.amount(view.total) else "inst"
+
+
+def share(view: SourceView, cost: Cost) -> float:
+    """Return the share [%] of ``cost`` in the weight of the launch; 0 where nothing was counted."""
+    total = weight(view, view.total)
+    return 100 * weight(view, cost) / total if total else 0.0
+
+
+def reason(cost: Cost) -> tuple[str, float]:
+    """Return the state (raw name) with the most samples, and its share [%] of those of ``cost``."""
+    if not cost.states:
+        return "", 0.0
+    state = max(cost.states, key=lambda s: cost.states[s])
+    return state, 100 * cost.states[state] / sum(cost.states.values())
+
+
+def waits_for(view: SourceView, rows: Iterable[int]) -> str:
+    """Return what the hottest of these instructions waits for; empty where it is no victim of another."""
+    hottest = max(rows, key=lambda i: view.amount(view.rows[i].cost))
+    row = view.rows[hottest]
+    if row.producer is None:
+        return ""
+    cause = view.rows[row.producer]
+    where = view.place(cause)
+    at = f" of {where}" if where and where != view.place(row) else "" if where else f" at +0x{cause.offset:x}"
+    return f"{row.opcode} waits for {cause.opcode}{at}"

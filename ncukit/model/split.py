@@ -11,6 +11,12 @@ from typing import Literal
 from ncukit.model.value import Value
 from ncukit.record import dataclass
 
+ISSUE_GUARD = 0.8
+"""[warp/cycle] Issue rate from which stalls cost nothing: a warp is nearly always ready (ncu's rule)."""
+
+DISAGREE = 25.0
+"""[%] Total variation from which counters and samples saw different executions (median: 2.3)."""
+
 
 @dataclass(frozen=True)
 class Ceiling:

@@ -17,6 +17,23 @@ KernelKind = Literal["compute", "helper", "collective"]
 Direction = Literal["h2d", "d2h", "d2d", "peer", "h2h", "unknown"]
 
 
+CAUSE_WORDS: Mapping[str, str] = {
+    "kernel": "kernels run",
+    "communication": "only collectives run",
+    "transfer": "only copies or memory sets run",
+    "synchronisation": "the GPU ran dry because the CPU had waited for it",
+    "launch": "the GPU waits for the next launch",
+    "input": "the GPU waits while the launching thread is outside CUDA, in long pauses",
+    "allocator": "the GPU waits while the CPU allocates or frees memory",
+    "setup": "the GPU waits while the CPU loads modules, makes contexts, streams or graphs",
+    "profiler": "the GPU waits while nsys itself works in the launching thread",
+    "dependency": "work was launched in time but did not start (events, stream order, driver batching)",
+    "foreign": "only kernels from outside the range run",
+    "unknown": "the GPU is idle and the CUDA calls were not traced",
+}
+"""Causes of the time of a region, in words: "For 40 % of the time ..."."""
+
+
 @dataclass(frozen=True)
 class Spread:
     """Durations [ns] of a group: ``iqr`` is the distance between its quartiles."""

@@ -103,7 +103,7 @@ def _costs(view: SourceView) -> dict[str, list[int]]:
 
 
 def _around(view: SourceView) -> dict[str, Any]:
-    from ncukit.diagnose.source.view import category
+    from ncukit.catalog.stalls import category
 
     return {
         "basis": view.basis,

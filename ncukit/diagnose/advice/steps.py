@@ -8,9 +8,9 @@ from ncukit.diagnose.advice import bounds, commands
 from ncukit.diagnose.advice.bounds import CEILING, amdahl, at_ceiling, limiting
 from ncukit.diagnose.advice.known import Known
 from ncukit.diagnose.gpus import AMD
-from ncukit.diagnose.words import faster
 from ncukit.model import Diagnosis, Evidence
 from ncukit.model.advice import Advice, Bound, Layer
+from ncukit.quantity import faster
 
 SMALL = 5.0
 """[%] of the region's time below which a saving is not worth an experiment: it drowns in the spread."""

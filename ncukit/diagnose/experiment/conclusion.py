@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncukit.diagnose.experiment.effect import FEWEST
+from ncukit.model.effect_words import HUGE, changed, percent, rounded, sayable
 from ncukit.model.experiment import (
     Code,
     Conclusion,
@@ -58,27 +59,6 @@ def wrong(correctness: Sequence[Correctness]) -> Conclusion:
     )
 
 
-def percent(effect: Effect) -> str:
-    """Return the change of an effect with its interval, in words.
-
-    >>> from ncukit.diagnose.experiment.effect import effect
-    >>> from ncukit.model.experiment import Goal
-    >>> percent(effect(Goal("time"), [1.0] * 5, [0.8] * 5))
-    '20.0 % lower (95 % interval 20.0 to 20.0 % lower)'
-    """
-    ends = sorted((effect.low, effect.high), key=lambda end: abs(end - 1))
-    words = [_changed(end) for end in ends]
-    if words[0].rsplit(" ", 1)[-1] == words[1].rsplit(" ", 1)[-1]:
-        words[0] = words[0].rsplit(" % ", 1)[0]
-    return f"{_changed(effect.ratio)} ({100 * effect.confidence:.0f} % interval {words[0]} to {words[1]})"
-
-
-def _changed(ratio: float) -> str:
-    if ratio == float("inf"):
-        return "without bound"
-    return f"{100 * abs(ratio - 1):.1f} % {'lower' if ratio < 1 else 'higher'}"
-
-
 def _code(goal: Outcome, observed: Sequence[Observed], others: Sequence[Effect]) -> Code:
     if goal == "worse":
         return "worse"
@@ -93,7 +73,7 @@ def _code(goal: Outcome, observed: Sequence[Observed], others: Sequence[Effect])
 
 
 def _claim(code: Code, goal: Effect, observed: Sequence[Observed], others: Sequence[Effect]) -> str:
-    name, better = goal.metric, f"{goal.metric} is {_changed(goal.ratio)}"
+    name, better = goal.metric, f"{goal.metric} is {changed(goal.ratio)}"
     moved = ", ".join(one.metric for one in observed if one.moved == "as-predicted")
     still = [one for one in observed if one.moved in ("not-moved", "opposite")]
     left = [one for one in others if one.outcome != "better"]
@@ -151,19 +131,6 @@ def _change(ratio: float) -> str:
     return f"less than 1/{HUGE}" if ratio < 1 / HUGE else f"{100 * (ratio - 1):+.1f} %"
 
 
-HUGE = 100
-"""A factor beyond which noise has no number: it only says that nothing is known."""
-
-
-def rounded(percent: float, sign: str = "") -> str:
-    """Return about how many percent, never with an exponent.
-
-    >>> rounded(0.0123), rounded(123.4), rounded(21.3, "+")
-    ('0.012', '123', '+21')
-    """
-    return f"{percent:{sign},.0f}" if abs(percent) >= 10 else f"{percent:{sign}.2g}"
-
-
 def _more(goal: Effect) -> str:
     seen = f"a difference like the observed {rounded(100 * (goal.ratio - 1), '+')} %"
     if goal.detectable is None:
@@ -173,12 +140,6 @@ def _more(goal: Effect) -> str:
     known = sayable(goal)
     shows = "" if known is None else f"; these show {rounded(known)} % or more in four of five cases"
     return f"About {goal.needed:,} repetitions of each side would be needed to show {seen}{shows}"
-
-
-def sayable(goal: Effect) -> float | None:
-    """Return the change [%] that the repetitions can show, None where it is beyond a factor of `HUGE`."""
-    found = goal.detectable
-    return found if found is not None and found <= 100 * (HUGE - 1) else None
 
 
 def _cautions(

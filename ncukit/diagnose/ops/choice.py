@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from ncukit.diagnose.timeline import Request, choose_launch, describe
 from ncukit.diagnose.timeline.scope import Scope
-from ncukit.diagnose.words import faster
 from ncukit.errors import UsageError
 from ncukit.media import argument
 from ncukit.model.ops import Deserving, Operator
 from ncukit.model.timeline import Timeline
+from ncukit.quantity import faster
 
 WORTH = 5.0
 """[%] of the region: less is not worth a kernel's profile before the rest was looked at."""

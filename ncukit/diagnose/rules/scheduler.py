@@ -8,8 +8,9 @@ from ncukit.diagnose.places import listed, places
 from ncukit.diagnose.rule import Found, Gain, View, rule
 from ncukit.diagnose.shares import COMPUTE_UNITS
 from ncukit.diagnose.steps.full import fed
-from ncukit.diagnose.waits import DISAGREE, states
+from ncukit.diagnose.waits import states
 from ncukit.model.finding import Severity
+from ncukit.model.split import DISAGREE
 from ncukit.quantity import brief
 
 if TYPE_CHECKING:

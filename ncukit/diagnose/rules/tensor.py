@@ -6,8 +6,8 @@ from ncukit.catalog import load
 from ncukit.catalog.expression import OPCODES_FULL
 from ncukit.catalog.opcodes import tensor_dtype
 from ncukit.diagnose.rule import Found, Gain, View, rule
-from ncukit.diagnose.shares import TENSOR_TYPES
 from ncukit.diagnose.waits import states
+from ncukit.model.shares import HALF_READ, TENSOR_TYPES
 from ncukit.quantity import brief
 
 FEW_FP64 = 4.0
@@ -15,9 +15,6 @@ FEW_FP64 = 4.0
 
 VISIBLE_FP64 = 20.0
 """[%] FP64 pipe use from which double precision is worth a look on such parts."""
-
-HALF_READ = 1.6
-"""Operations over pipe use, both in percent, from which the pipe counter reads about half."""
 
 WELL_USED = 60.0
 """[%] of the dense tensor peak that good kernels exceed."""

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ncukit.catalog import load
 from ncukit.catalog.counted import NOT_ISSUED, STATES, by_pc
+from ncukit.catalog.stalls import category
 from ncukit.diagnose.source import files
 from ncukit.diagnose.source.notes import notes
 from ncukit.diagnose.source.producers import producer
@@ -29,8 +29,6 @@ WAITS = frozenset({"long_scoreboard", "short_scoreboard", "barrier", "membar", "
 
 VISIBLE = 0.005
 """Share of all samples from which it is worth finding out what a row waits for."""
-
-OTHER = "other"
 
 COUNTER = 2**64
 """What no counter of the hardware reaches: a larger count is damage."""
@@ -179,27 +177,6 @@ class _Builder:
         )
         cost = self._sum([i for rows in by_line.values() for i in rows])
         return SourceFile(path, name, status, cost, lines, files.generated(path))
-
-
-def category(state: str) -> str:
-    """Return the stall category of a raw sampling state; one that is not known is "other"."""
-    return _categories().get(state, OTHER)
-
-
-def _categories() -> Mapping[str, str]:
-    if not _CATEGORIES:
-        catalog = load()
-        for name, entry in catalog.stalls.items():
-            for neutral, raw in entry["states"].items():
-                _CATEGORIES[raw] = name
-                for source in catalog.metrics[f"stall_samples_{neutral}"].sources:
-                    for counter in source.expression.raws:
-                        if counter.startswith(STATES):
-                            _CATEGORIES[counter[len(STATES) :]] = name
-    return _CATEGORIES
-
-
-_CATEGORIES: dict[str, str] = {}
 
 
 def _columns(raw: RawKernel) -> dict[str, Mapping[int, int]]:

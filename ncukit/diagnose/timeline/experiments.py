@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncukit.diagnose.words import faster
 from ncukit.model.finding import Experiment
+from ncukit.quantity import faster
 
 AGAIN = (
     "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node -o after YOUR_PROGRAM",

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from ncukit.diagnose.gpus import runs_torch
 from ncukit.diagnose.timeline.causes import Causes
 from ncukit.diagnose.timeline.experiments import ALLOCATE, experiment
-from ncukit.diagnose.words import faster, listed
+from ncukit.diagnose.words import listed
 from ncukit.model.finding import Confidence, Evidence
-from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, LaunchTime, Region
+from ncukit.model.timeline import CAUSE_WORDS, CallTime, CopyTime, DeviceTime, KernelTime, LaunchTime, Region
+from ncukit.quantity import faster
 from ncukit.record import dataclass
 
 KERNEL_BOUND = 80.0
@@ -35,21 +36,6 @@ UNDECIDABLE = (
     "capacity-bound: needs a second trace with another problem or batch size",
     "scheduler-bound: needs the scheduler's own log; a trace does not show what a process waited for",
 )
-
-CAUSE_WORDS = {
-    "kernel": "kernels run",
-    "communication": "only collectives run",
-    "transfer": "only copies or memory sets run",
-    "synchronisation": "the GPU ran dry because the CPU had waited for it",
-    "launch": "the GPU waits for the next launch",
-    "input": "the GPU waits while the launching thread is outside CUDA, in long pauses",
-    "allocator": "the GPU waits while the CPU allocates or frees memory",
-    "setup": "the GPU waits while the CPU loads modules, makes contexts, streams or graphs",
-    "profiler": "the GPU waits while nsys itself works in the launching thread",
-    "dependency": "work was launched in time but did not start (events, stream order, driver batching)",
-    "foreign": "only kernels from outside the range run",
-    "unknown": "the GPU is idle and the CUDA calls were not traced",
-}
 
 ALLOCATING = 3
 """Calls named whose number is to fall."""

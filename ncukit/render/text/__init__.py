@@ -15,6 +15,7 @@ from ncukit.render.text.metrics import metrics_text
 from ncukit.render.text.terminal import Terminal
 
 if TYPE_CHECKING:
+    from ncukit.model.source import SourceView
     from ncukit.render.text.source import Listing
     from ncukit.render.timeline.beside import Beside
 
@@ -46,11 +47,16 @@ def show_text(
     return terminal.page(lines)
 
 
-def listing_text(kernel: Kernel, what: Listing, *, encoding: str, width: int = 80) -> str:
-    """Return the whole source or SASS of one launch, with shares of samples.  No newline at the end."""
+def listing_text(
+    kernel: Kernel, view: SourceView | None, what: Listing, *, encoding: str, width: int = 80
+) -> str:
+    """Return the whole source or SASS of one launch, with shares of samples.  No newline at the end.
+
+    ``view`` is None where nothing was counted by instruction.
+    """
     from ncukit.render.text.source import listing
 
     t = Terminal(width, encoding)
     where = f"launch {kernel.index + 1:,}"
     heading = t.beside(t.cut_middle(t.text(kernel.name), width - len(where) - 2), where)
-    return t.page([*heading, "", *listing(t, kernel, what)])
+    return t.page([*heading, "", *listing(t, view, what)])

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from ncukit.diagnose.source.hot import COUNT as HOTTEST
 from ncukit.model import Diagnosis, Kernel, ReportFile
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.commands import collect, pasteable, quoted, timeline
@@ -49,7 +48,7 @@ def launch_lines(
         sections.stalls(t, cells, diagnosis, verbose=verbose),
         charts.occupancy(t, cells, diagnosis, verbose=verbose),
         charts.series(t, cells, diagnosis, verbose=verbose),
-        source.hot_lines(t, diagnosis, count=HOTTEST if verbose else source.SHOWN),
+        source.hot_lines(t, diagnosis, count=len(diagnosis.hot) if verbose else source.SHOWN),
         sections.findings(t, cells, diagnosis, verbose=verbose),
     ]  # fmt: skip
     advice = advice_lines(t, advice_of(file, [diagnosis], beside), verbose=verbose)

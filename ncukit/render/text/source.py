@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ncukit import quantity
-from ncukit.diagnose.source import source_view
-from ncukit.diagnose.source.hot import reason, share, unit, weight
-from ncukit.model import Diagnosis, Kernel
-from ncukit.model.source import Cost, HotLine, SassRow, SourceView
+from ncukit.model import Diagnosis
+from ncukit.model.source import Cost, HotLine, SassRow, SourceView, reason, share, unit, weight
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.view.source import STATUS, hot_caption, hot_table
 
@@ -64,9 +62,8 @@ def hot_lines(t: Terminal, diagnosis: Diagnosis, *, count: int = SHOWN) -> list[
     return lines
 
 
-def listing(t: Terminal, kernel: Kernel, what: Listing) -> list[str]:
+def listing(t: Terminal, view: SourceView | None, what: Listing) -> list[str]:
     """Return every counted source line with some around it, or every instruction, with its share."""
-    view = source_view(kernel)
     if view is None:
         words = "nothing was counted by instruction: ncu --section SourceCounters collects it"
         return t.wrap(words, first=f"{what.upper()}  ", indent=" " * 8)

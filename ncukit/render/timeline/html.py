@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model.timeline import LaunchChoice, Timeline
 from ncukit.read.traces import sha256_of
 from ncukit.render.html import write_page
 from ncukit.render.timeline.strip import strip
 from ncukit.render.timeline.view import page_view
+
+if TYPE_CHECKING:
+    from ncukit.diagnose.timeline.scope import Scope
 
 
 def write_timeline(

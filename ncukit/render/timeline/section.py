@@ -7,12 +7,11 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.diagnose.timeline.match import Matcher, shape_of
-from ncukit.diagnose.words import faster
 from ncukit.media import cleaned
 from ncukit.model import Kernel
 from ncukit.model.timeline import DeviceTime, Match, Timeline
 from ncukit.model.trace import UNKNOWN
-from ncukit.quantity import factor
+from ncukit.quantity import factor, faster
 from ncukit.render.cells import Cell, Cells, Tips
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.timeline import tables

@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ncukit.diagnose.timeline.region import CAUSE_WORDS
-from ncukit.diagnose.words import faster
 from ncukit.model import Evidence
-from ncukit.model.timeline import Launch, LaunchChoice, Timeline
+from ncukit.model.timeline import CAUSE_WORDS, Launch, LaunchChoice, Timeline
 from ncukit.model.trace import UNKNOWN
+from ncukit.quantity import faster
 from ncukit.render.commands import PROGRAM
 from ncukit.render.line import Line, code, line
 from ncukit.render.timeline.figures import Figures

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncukit.diagnose.words import faster
 from ncukit.model.advice import Advice
+from ncukit.quantity import faster
 from ncukit.render.line import line
 
 LAYERS = {

@@ -8,15 +8,12 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.catalog import load
-from ncukit.diagnose.rules.tensor import HALF_READ
-from ncukit.diagnose.shares import TENSOR_TYPES
+from ncukit.model.shares import HALF_READ, TENSOR_TYPES
+from ncukit.model.split import ISSUE_GUARD
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.line import Line, line
 from ncukit.render.view.rows import FAMILIES, MIX, PIPES, Row
 from ncukit.render.words import plural
-
-ISSUE_GUARD = 0.8
-"""Instructions a scheduler and cycle from which stall reasons say nothing (ncu's own rule)."""
 
 APART = 0.3
 """[points] Two counters of nearly the same this far apart are told apart in words."""

@@ -7,10 +7,20 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.catalog.counted import NOT_ISSUED, STATES, by_pc
-from ncukit.diagnose.source.hot import reason, share, unit, waits_for, weight
-from ncukit.diagnose.waits import ENOUGH_SAMPLES
 from ncukit.model import Kernel
-from ncukit.model.source import Cost, HotLine, SourceFile, SourceLine, SourceView
+from ncukit.model.source import (
+    ENOUGH_SAMPLES,
+    Cost,
+    HotLine,
+    SourceFile,
+    SourceLine,
+    SourceView,
+    reason,
+    share,
+    unit,
+    waits_for,
+    weight,
+)
 from ncukit.render.by_instruction import packed
 from ncukit.render.line import line
 from ncukit.render.view.stalls import NAMES

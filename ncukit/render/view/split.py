@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ncukit import quantity
-from ncukit.diagnose.waits import DISAGREE, ISSUE_GUARD
 from ncukit.model import Diagnosis
-from ncukit.model.split import Part, Split
+from ncukit.model.split import DISAGREE, ISSUE_GUARD, Part, Split
 from ncukit.render.line import Line, line
 from ncukit.render.view.stalls import NAMES, fitting
 from ncukit.render.words import listed

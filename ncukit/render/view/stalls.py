@@ -8,10 +8,10 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.catalog import load
-from ncukit.diagnose.waits import ENOUGH_SAMPLES
+from ncukit.model.source import ENOUGH_SAMPLES
+from ncukit.model.split import ISSUE_GUARD
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, code, line
-from ncukit.render.view.families import ISSUE_GUARD
 from ncukit.render.words import plural
 
 NAMES = {
