@@ -259,6 +259,20 @@ def test_a_key_that_others_could_know_or_have_put_there_seals_nothing(
     assert not seal.own(run)
 
 
+def test_a_key_behind_a_folder_that_others_can_write_seals_nothing(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = seal.sealed(a_run())
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open" / "state").symlink_to(state.parent)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "open" / "state"))
+    assert not seal.own(run)
+    assert seal.sealed(a_run()).seal is None
+    monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
+    assert seal.own(run)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
 @pytest.mark.parametrize("name", ["", "key"], ids=["folder", "key"])
 def test_a_key_of_another_user_seals_nothing(state: Path, name: str) -> None:

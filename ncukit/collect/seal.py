@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from ncukit.folders import Folder, hidden_name
+from ncukit.folders import Folder, hidden_name, is_own_way
 from ncukit.media import word
 from ncukit.model.run import Run
 
@@ -66,9 +66,9 @@ def _folder() -> str:
 
 def _key(*, make: bool) -> bytes | None:
     """Return the user's key; None where there is none, and where another user could have read or put it."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    place = Path(state if os.path.isabs(state) else os.path.expanduser("~/.local/state"), "ncukit")
-    if not place.is_absolute():  # there is no home
+    state, home = os.environ.get("XDG_STATE_HOME", ""), os.path.expanduser("~")
+    place = Path(state if os.path.isabs(state) else os.path.join(home, ".local/state"), "ncukit")
+    if not (place.is_absolute() and is_own_way(place, home)):  # there is no home, or it is another's
         return None
     try:
         if make:
