@@ -38,6 +38,12 @@ def main() -> None:
 
             print(error_text(said))
         sys.exit(said.exit_code)
+    except OSError as error:  # before the command line was there to tell it: no file can be opened
+        from ncukit.cli import failures, tell
+
+        told = failures.as_error(error)
+        tell(told)
+        sys.exit(told.exit_code)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -247,3 +248,77 @@ def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):
     assert answers.closed
     assert len(born) == 1
     assert not born & children()
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+def limited(limit: str, sample: str) -> subprocess.CompletedProcess[str]:
+    """Run ``show`` under a limit of the shell."""
+    command = f'ulimit {limit} && exec "$0" -m ncukit show "$1" --json'
+    return subprocess.run(
+        ["sh", "-c", command, sys.executable, sample], check=False, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("files", [4, 5, 6, 8])
+def test_where_hardly_a_file_can_be_open_the_error_says_so(sample, files):
+    done = limited(f"-n {files}", sample)
+    if done.returncode == 0:
+        pytest.skip("this Python opens fewer files")
+    (error, hint) = done.stderr.splitlines()
+    assert "Too many open files" in error
+    assert hint == "hint: raise the limit of open files (ulimit -n)"
+    assert json.loads(done.stdout)["error"]["code"] == "io"
+
+
+def test_pipes_that_cannot_be_had_leave_no_file_open():
+    program = """
+import os, resource
+from ncukit.read import isolate
+lowest = os.dup(0)
+os.close(lowest)
+resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 3, 100))
+for _ in range(3):
+    try:
+        isolate._pipes()
+    except OSError as error:
+        assert error.errno == 24, error
+    else:
+        raise SystemExit("there were enough")
+    assert os.dup(0) == lowest
+    os.close(lowest)
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("kilobytes", [30_000, 50_000])
+def test_where_memory_is_limited_a_reader_that_ends_names_it(sample, kilobytes):
+    done = limited(f"-v {kilobytes}", sample)
+    if done.returncode != 0:
+        assert "memory" in done.stderr
+        assert "internal error" not in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("limit", [1 << 27, -1], ids=["limited", "free"])
+def test_a_crash_names_the_limit_of_memory_where_there_is_one(monkeypatch, sample, limit):
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(native, "load", lambda path: os.abort())
+    monkeypatch.setattr("resource.getrlimit", lambda which: (limit, limit))
+    with pytest.raises(ReaderCrashed) as caught:
+        list(isolate.results(sample, NAMES))
+    assert ("memory is limited here (ulimit -v)" in (caught.value.hint or "")) == (limit > 0)
+
+
+@pytest.mark.parametrize("limit", [1 << 27, -1], ids=["limited", "free"])
+def test_a_library_that_cannot_be_loaded_for_lack_of_memory_is_no_fault_of_ncukit(monkeypatch, sample, limit):
+    def load(path):
+        raise ImportError("failed to map segment from shared object")
+
+    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(native, "load", load)
+    monkeypatch.setattr("resource.getrlimit", lambda which: (limit, limit))
+    with pytest.raises(MemoryError if limit > 0 else RuntimeError):
+        list(isolate.results(sample, NAMES))

@@ -9,6 +9,7 @@ bounded.
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import json
 import os
@@ -68,6 +69,7 @@ class Reader:
 
         Raises:
             ReaderCrashed: the child died (abort, segmentation fault), or the library raised.
+            MemoryError: the child has no memory to load the library.
             RuntimeError: the child has a fault of its own, which is none of the file.
         """
         detail = ""
@@ -81,7 +83,10 @@ class Reader:
                     detail = message[1:].decode(errors="replace")
                     break
                 if message[:1] == _FAULT:
-                    raise RuntimeError(f"the reading child: {message[1:].decode(errors='replace')}")
+                    fault = message[1:].decode(errors="replace")
+                    if fault.startswith(("MemoryError", "ImportError")) and _memory_is_limited():
+                        raise MemoryError(fault)
+                    raise RuntimeError(f"the reading child: {fault}")
                 yield json.loads(message)
         finally:
             self.close()
@@ -134,19 +139,35 @@ def _starter() -> Callable[[str, bool], _Start]:
     return _fork if safe else _execute
 
 
-def _pipe() -> tuple[int, int]:
-    """Return the ends of a pipe, above the numbers that the child gives to others."""
+def _pipes() -> tuple[int, int, int, int]:
+    """Return the ends of two pipes, above the numbers that the child gives to others.
+
+    Raises:
+        OSError: so many files cannot be open here; none of these is.
+    """
     import fcntl
 
-    ends = os.pipe()
-    moved = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 5) for end in ends]
-    for end in ends:
-        os.close(end)
-    return moved[0], moved[1]
+    ends: list[int] = []
+    try:
+        for _ in range(2):
+            pair = os.pipe()
+            try:
+                for end in pair:
+                    ends.append(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 5))
+            finally:
+                for end in pair:
+                    os.close(end)
+    except OSError as error:
+        for end in ends:
+            os.close(end)
+        if error.errno == errno.EINVAL:  # not even 5 can be a number
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from error
+        raise
+    return ends[0], ends[1], ends[2], ends[3]
 
 
 def _fork(path: str, checked: bool) -> _Start:
-    request_out, request_in, answer_out, answer_in = *_pipe(), *_pipe()
+    request_out, request_in, answer_out, answer_in = _pipes()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # as in a daemon
             stream.flush()
@@ -168,7 +189,7 @@ def _fork(path: str, checked: bool) -> _Start:
 
 
 def _execute(path: str, checked: bool) -> _Start:
-    request_out, request_in, answer_out, answer_in = *_pipe(), *_pipe()
+    request_out, request_in, answer_out, answer_in = _pipes()
     program = f"import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4, {checked=})"
     files = [(os.POSIX_SPAWN_DUP2, request_out, 3), (os.POSIX_SPAWN_DUP2, answer_in, 4)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}

@@ -41,6 +41,8 @@ def main() -> int:
             again = f" --kind {options.kind}" if options.kind else ""
             for fault in found.faults:
                 print(f"{found.kind}: {fault}: python -m tests.attacks --seed {seed}{again}", flush=True)
+            if rounds.total() % 50 == 0:
+                print(f"{rounds.total()} rounds, {wrong.total()} with faults", file=sys.stderr, flush=True)
             for words, ended in found.ends if one else ():
                 print(" ".join(words), ended.code, ended.out[-3000:], ended.err[-6000:], sep="\n")
     finally:
