@@ -98,7 +98,7 @@ def test_no_program_of_a_record_is_run(lab: Lab, begun: Path, evil: Path, more: 
     changed(begun, change)
     ran = lab("profile", "--resume", "run", *more)
     asks(ran, lab)
-    assert f"-- {evil} 'a b' '\\x1b[2J'" in ran.err
+    assert f"-- {evil} 'a b' $'\\x1b[2J'" in ran.err
     assert "\x1b" not in ran.err
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ncukit.cli.output import color, encoding, width
+from ncukit.media import line
 
 
 def register(app: typer.Typer) -> None:
@@ -39,13 +40,14 @@ def demo(
     first = next((s for s in samples if "transpose" in s.name), samples[0])
     described, diagnoses = diagnosed(open_report(str(first)), None, None)
     print(show_text(described, diagnoses, color=color(), encoding=encoding(), width=width()))
-    print(f"\nwriting one page a sample into {output}/ (synthetic samples, not measured)", file=sys.stderr)
+    where = line(f"writing one page a sample into {output}/ (synthetic samples, not measured)")
+    print(f"\n{where}", file=sys.stderr)
     pages = []
     for sample in samples:
         pages.append(output / sample.with_suffix(".html").name)
         traced = sample.with_suffix(".sqlite")
         trace = opened_trace(traced if traced.exists() else None, None, None)
         write_page_of(str(sample), pages[-1], None, None, force=True, trace=trace)
-        print(pages[-1])
+        print(line(str(pages[-1])))
     if open_:
         typer.launch(pages[samples.index(first)].resolve().as_uri())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ncukit.errors import ReportNotFound
-from ncukit.media import word
+from ncukit.media import argument, word
 
 GZIP = b"\x1f\x8b"
 HEAD = 4096
@@ -33,7 +33,12 @@ class Format(NamedTuple):
         "Fetch the real file: git -C 'my runs' lfs pull --include=a.ncu-rep"
         """
         words = {"FILE": str(path), "BASENAME": path.name, "FOLDER": str(path.parent)}
-        return re.sub(rf"\b({'|'.join(words)})\b", lambda found: word(words[found[1]], found[1]), self.hint)
+        return re.sub(rf"\b({'|'.join(words)})\b", lambda found: _word(found[1], words[found[1]]), self.hint)
+
+
+def _word(name: str, path: str) -> str:
+    """Return a word of a hint; BASENAME is the value of an option, and no path of its own."""
+    return argument(path, name) if name == "BASENAME" else word(path, name)
 
 
 _NSYS = (

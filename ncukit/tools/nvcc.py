@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ncukit.errors import UsageError
+from ncukit.pattern import pattern
 from ncukit.record import dataclass
 from ncukit.tools import host
 from ncukit.tools.failures import Context, classify, failure
 from ncukit.tools.output import Outcome, stamp
 from ncukit.tools.probe import Probe
 from ncukit.tools.run import Completed, OnText, run
+
+_RUN_BY_A_SHELL = pattern(r'[$`"\\\n\r]')
+"""What a name must not hold: nvcc starts its steps through ``sh``, with names between double quotes."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,17 @@ class NvccOptions:
 
 
 def argv(options: NvccOptions, nvcc: Probe) -> tuple[str, ...]:
-    """Return the command line: always with ``-lineinfo``, or source lines cannot be shown."""
+    """Return the command line: always with ``-lineinfo``, or source lines cannot be shown.
+
+    Raises:
+        UsageError: nvcc would give a name to a shell that runs a part of it.
+    """
+    for path in (*options.sources, options.output):
+        if _RUN_BY_A_SHELL.search(str(path)):
+            raise UsageError(
+                f"nvcc gives the name {path} to a shell, which would run or change a part of it",
+                'name the file and its folder without $, `, ", \\ and line ends',
+            )
     return (
         str(nvcc.path),
         "-lineinfo",

@@ -29,6 +29,8 @@ class Ended:
     memory: int
     out: str
     err: str
+    cpu: float = 0.0
+    """[s] of the command and the processes that it waited for."""
 
     def fault(self) -> str | None:
         """Return what is wrong with this end, None where it is as it must be."""
@@ -79,7 +81,7 @@ def run(words: Sequence[str], folder: Path, begin: Callable[[], object] = int) -
     before = folder / "resident"
     grown = usage.ru_maxrss * 1024 - (int(before.read_text()) if before.exists() else 0)
     before.unlink(missing_ok=True)
-    return Ended(code, killed, time.monotonic() - began, grown, *said)
+    return Ended(code, killed, time.monotonic() - began, grown, *said, usage.ru_utime + usage.ru_stime)
 
 
 def _resident() -> int:

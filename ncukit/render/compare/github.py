@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncukit.media import visible
+from ncukit.media import line
 from ncukit.model.comparison import Comparison, Outcome
 from ncukit.render.words import plural
 
@@ -35,7 +35,7 @@ def _data(text: str) -> str:
     """
     text = text.replace("\u202f", " ")
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return visible(escaped)
+    return line(escaped)
 
 
 def _property(text: str) -> str:
