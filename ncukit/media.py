@@ -31,8 +31,9 @@ _ORDER = re.compile(r"^\s*:(?=:)|#(?=#\w*\[)")
 and with that ``##vso[x]`` and ``##teamcity[x]`` of others."""
 _IN_JSON = re.compile(
     "[\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]" + r"|#(?=#\w*\[)"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_ORDER_IN_JSON = re.compile(r"#(?=#\w*\[)")
 _ON_PAGES = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # controls, lone surrogates, no characters at all
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]"  # marks that reorder or break text
@@ -113,8 +114,10 @@ def dumps(data: Any, **options: Any) -> str:
         ValueError: ``data`` holds one of them.
     """
     text: str = json.dumps(data, ensure_ascii=False, allow_nan=False, **options)
-    plain = text.isascii() and "\x7f" not in text and "##" not in text
-    return text if plain else _IN_JSON.sub(_escaped, text)
+    if not (text.isascii() and "\x7f" not in text):
+        for c in set(_IN_JSON.findall(text)):
+            text = text.replace(c, json.dumps(c)[1:-1])
+    return _ORDER_IN_JSON.sub(r"\\u0023", text) if "##" in text else text
 
 
 def word(path: str | os.PathLike[str], unknown: str = "FILE") -> str:
@@ -159,8 +162,3 @@ def _byte(byte: int) -> str:
     if c == "\n":
         return "\\n"
     return c if " " <= c <= "~" and c != "#" else f"\\x{byte:02x}"
-
-
-def _escaped(match: Any) -> str:
-    c: str = match[0]
-    return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else json.dumps(c)[1:-1]

@@ -27,8 +27,9 @@ FILES = {
 }
 """How the names of files begin; zq7 finds them in what is printed."""
 NAME = (
-    "kq7 \x1b[2J\x1b]8;;https://evil.example\x07\x9b31m\x85\r# Approved\r\n- [x] https://evil.example #1 @team\n"
-    "::set-output name=a::b\n##[add-mask]c\u202e\u2066\u2028\u200b```\n# Approved|<h1>Approved</h1>`=cmd()"
+    "kq7 \x1b[2J\x1b]8;;https://evil.example\x07\x9b31m\x85\r# Approved\r\n- [x] https://evil.example #1 "
+    "@team\n::set-output name=a::b\n##[add-mask]c\u202e\u2066\u2028\u200b```\n"
+    "# Approved|<h1>Approved</h1>`=cmd()"
 )
 """The name of a kernel, a function, a GPU, a metric's value, a range, a process."""
 HARMFUL = re.compile(

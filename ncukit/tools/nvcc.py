@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ncukit.errors import UsageError
-from ncukit.pattern import pattern
 from ncukit.record import dataclass
 from ncukit.tools import host
 from ncukit.tools.failures import Context, classify, failure
@@ -14,7 +14,7 @@ from ncukit.tools.output import Outcome, stamp
 from ncukit.tools.probe import Probe
 from ncukit.tools.run import Completed, OnText, run
 
-_RUN_BY_A_SHELL = pattern(r'[$`"\\\n\r]')
+_RUN_BY_A_SHELL = re.compile(r'[$`"\\\n\r]')
 """What a name must not hold: nvcc starts its steps through ``sh``, with names between double quotes."""
 
 
