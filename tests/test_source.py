@@ -236,8 +236,15 @@ def on_disk(folder: Path, name: str, lines: int = 20) -> tuple[Path, Path]:
     return source, report
 
 
-def test_a_source_that_is_still_there_gives_the_lines_around(tmp_path: Path):
-    source, report = on_disk(tmp_path, "k.cu")
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_source_that_is_still_there_gives_the_lines_around(here: Path):
+    source, report = on_disk(here, "k.cu")
     file = only_file(view(ROW, file=str(source), report=str(report)))
     assert file.status == "found"
     assert [line.number for line in file.lines] == list(range(4, 11))
@@ -246,8 +253,8 @@ def test_a_source_that_is_still_there_gives_the_lines_around(tmp_path: Path):
 
 
 @pytest.mark.parametrize("change", ["newer", "shorter"])
-def test_a_source_that_changed_since_is_not_shown(tmp_path: Path, change: str):
-    source, report = on_disk(tmp_path, "k.cu", lines=20 if change == "newer" else 3)
+def test_a_source_that_changed_since_is_not_shown(here: Path, change: str):
+    source, report = on_disk(here, "k.cu", lines=20 if change == "newer" else 3)
     if change == "newer":
         os.utime(report, (1, 1))
         os.utime(source, (9, 9))
@@ -256,9 +263,27 @@ def test_a_source_that_changed_since_is_not_shown(tmp_path: Path, change: str):
     assert all(line.text is None for line in file.lines)
 
 
-def test_a_report_cannot_make_us_read_what_is_no_source(tmp_path: Path):
-    notes, report = on_disk(tmp_path, "notes.txt")
+def test_a_report_cannot_make_us_read_what_is_no_source(here: Path):
+    notes, report = on_disk(here, "notes.txt")
     assert only_file(view(ROW, file=str(notes), report=str(report))).status == "missing"
+
+
+@pytest.mark.parametrize("way", ["above", "behind a link", "hidden", "climbing"])
+def test_a_report_cannot_make_us_read_a_source_elsewhere(here: Path, monkeypatch, way: str):
+    source, report = on_disk(here, "k.cu")
+    work = here / "work"
+    (work / ".venv").mkdir(parents=True)
+    match way:
+        case "behind a link":
+            (work / "k.cu").symlink_to(source)
+            source = work / "k.cu"
+        case "hidden":
+            source = source.rename(work / ".venv" / "k.cu")
+        case "climbing":
+            source = work / ".venv" / ".." / ".." / "k.cu"
+    monkeypatch.chdir(work)
+    file = only_file(view(ROW, file=str(source), report=str(report)))
+    assert (file.status, {line.text for line in file.lines}) == ("missing", {None})
 
 
 def test_an_embedded_source_wins_over_the_disk(tmp_path: Path):

@@ -1,7 +1,8 @@
 """Source files of a report: which are whose, where their text is, and what to say when it is nowhere.
 
-Text comes from the report itself, else from the disk: only of files that look like source code, only the
-lines around counted instructions, and only where the file has not changed since the report was written.
+Text comes from the report itself, else from the disk: only of files below the current folder that look like
+source code, only the lines around counted instructions, and only where the file has not changed since the
+report was written.  A report can name any file: a page of a stranger's must not show the user's others.
 """
 
 from __future__ import annotations
@@ -98,6 +99,8 @@ def _on_disk(path: str, used: set[int], report: str) -> tuple[Status, Mapping[in
     if os.path.splitext(path)[1] not in ENDINGS or not os.path.isabs(path):
         return "missing", {}
     try:
+        if not _is_below_here(path):
+            return "missing", {}
         found = os.stat(path)
         if not os.path.isfile(path) or found.st_size > LARGEST:
             return "missing", {}
@@ -109,3 +112,11 @@ def _on_disk(path: str, used: set[int], report: str) -> tuple[Status, Mapping[in
     if newer or max(used, default=0) > content.count("\n") + 1:
         return "changed", {}
     return "found", near(content, used)
+
+
+def _is_below_here(path: str) -> bool:
+    """Return whether the file ``path`` lies below the current folder, links resolved, and none hides it."""
+    here, real = os.path.realpath("."), os.path.realpath(path)
+    if os.path.commonpath([here, real]) != here:
+        return False
+    return not any(part.startswith(".") for part in os.path.relpath(real, here).split(os.sep))

@@ -61,7 +61,7 @@ def _texts(view: SourceView) -> list[str]:
         gone = sorted({f.generated for f in view.files if f.status == "missing" and f.generated})
         found.append(
             f"Source not found: the text of {count['missing']} of {len(view.files)} files is neither in the "
-            "report nor at its path here; `--import-source yes` puts it into the report."
+            "report nor, at its path, below this folder; `--import-source yes` puts it into the report."
             + (
                 f" {' and '.join(gone)} wrote some of them into a cache, from which they vanish."
                 if gone
