@@ -13,19 +13,16 @@ def main() -> None:
     gc.set_threshold(*COLLECT)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     from ncukit import interruption
-    from ncukit.read import ahead
 
     try:
         with interruption.heard():
             try:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
-                ahead.start(sys.argv[1:])
                 from ncukit.cli import main as command_line
 
                 command_line()
             finally:
                 interruption.finish()
-                ahead.end()
                 gc.freeze()  # the process ends: no garbage is worth looking for
     except (KeyboardInterrupt, RuntimeError) as error:
         stop = interruption.behind(error)

@@ -77,7 +77,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 class ReaderHere(isolate.Reader):
     """Reads like a child, but here: the library loads and prepares its disassembler (0.4 s) but once."""
 
-    def __init__(self, path: str, *, checked: bool = True) -> None:
+    def __init__(self, path: str) -> None:
         self.path, self._status, self._process = path, 0, os.getpid()
 
     def results(self, wanted: Wanted) -> Iterator[native.Plain]:
@@ -97,8 +97,8 @@ def reader_here() -> Iterator[None]:
     """Read reports in this process; processes that tests fork read as users do."""
     process = os.getpid()
 
-    def reader(path: str, *, checked: bool = True) -> isolate.Reader:
-        return (ReaderHere if os.getpid() == process else READER)(path, checked=checked)
+    def reader(path: str) -> isolate.Reader:
+        return (ReaderHere if os.getpid() == process else READER)(path)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(isolate, "Reader", reader)

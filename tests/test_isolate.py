@@ -234,8 +234,8 @@ def test_the_command_line_needs_no_streams(sample, closing, words):
 def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):
     before, started = children(), []
 
-    def fork(path, checked):
-        start = isolate._fork(path, checked)
+    def fork(path):
+        start = isolate._fork(path)
         started.append((start, children() - before))
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return start
@@ -248,6 +248,37 @@ def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):
     assert answers.closed
     assert len(born) == 1
     assert not born & children()
+
+
+@pytest.mark.parametrize(
+    "words", [("show",), ("report", "--force", "-o", "page.html"), ("metrics", "--json")]
+)
+def test_a_command_reads_once(words, sample, tmp_path):
+    """The library tells of itself where it is loaded: in one process for one report."""
+    log = tmp_path / "log"
+    (tmp_path / "ncu_report.py").write_text(
+        f"import os\nopen({str(log)!r}, 'a').write(f'{{os.getpid()}}\\n')\nraise ImportError('no library')\n"
+    )
+    command = [sys.executable, "-m", "ncukit", *words, sample]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "no library" in done.stderr
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(sample, tmp_path):
+    from ncukit.api import demo_reports
+
+    place = tmp_path / "a.ncu-rep"
+    place.write_bytes(Path(sample).read_bytes())
+    source = Source(place)
+    assert list(source.launches(NAMES))
+    assert source.described(1).warnings == ()
+    place.write_bytes(demo_reports()[1].read_bytes())
+    (said,) = source.described(1).warnings
+    assert said.startswith("it changed while it was read")
 
 
 # ---- limits --------------------------------------------------------------------------------------

@@ -1,10 +1,9 @@
 """Run the native reader in a child process: some files crash it, and take the process with them.
 
 The child is forked where that is safe (one thread, the native library not in use), a new interpreter
-elsewhere.  It loads the library and parses the file at once, while the parent loads all else (a command
-starts it before its command line: `ncukit.read.ahead`), and waits to be told what is wanted.  Results come
-through a pipe as length-prefixed JSON, one a launch, so that reading and translating overlap and memory stays
-bounded.
+elsewhere.  It loads the library and parses the file at once, while the parent loads all else, and waits to
+be told what is wanted.  Results come through a pipe as length-prefixed JSON, one a launch, so that reading
+and translating overlap and memory stays bounded.
 """
 
 from __future__ import annotations
@@ -23,11 +22,10 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import IO
 
-from ncukit.errors import ReaderCrashed, ReportError
+from ncukit.errors import ReaderCrashed
 from ncukit.interruption import undisturbed
 from ncukit.model import Wanted
 from ncukit.read import native
-from ncukit.read.container import check
 
 _LENGTH = struct.Struct("<I")
 _END = b"\x00"
@@ -43,18 +41,18 @@ _BYTES_PER_SECOND = 1 << 20
 
 
 class Reader:
-    """A child process that parses one report and answers one request; `close` it if it is never asked.
+    """A child process that parses one report, whose container is sound, and answers one request.
 
-    Unless the container is ``checked`` already, the child does so first, and ends where it is not sound.
+    `close` it if it is never asked.
     """
 
-    def __init__(self, path: str, *, checked: bool = True) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self._status: int | None = None
         self._process = os.getpid()
         try:
             with undisturbed(*ENDING):
-                self._wait, self._requests, self._answers = _starter()(path, checked)
+                self._wait, self._requests, self._answers = _starter()(path)
         except KeyboardInterrupt:  # held back until the child was there, unless another thread took it
             self.__del__()
             raise
@@ -133,7 +131,7 @@ def results(path: str, wanted: Wanted) -> Iterator[native.Plain]:
 _Start = tuple[Callable[[float], int], IO[bytes], IO[bytes]]
 
 
-def _starter() -> Callable[[str, bool], _Start]:
+def _starter() -> Callable[[str], _Start]:
     """Return how to start a child here: a fork copies locks that other threads and the library may hold."""
     safe = threading.active_count() == 1 and not {"ncu_report", "pyarrow"} & sys.modules.keys()
     return _fork if safe else _execute
@@ -166,7 +164,7 @@ def _pipes() -> tuple[int, int, int, int]:
     return ends[0], ends[1], ends[2], ends[3]
 
 
-def _fork(path: str, checked: bool) -> _Start:
+def _fork(path: str) -> _Start:
     request_out, request_in, answer_out, answer_in = _pipes()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # as in a daemon
@@ -179,7 +177,7 @@ def _fork(path: str, checked: bool) -> _Start:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             os.close(request_in)
             os.close(answer_out)
-            serve(path, request_out, answer_in, checked=checked)
+            serve(path, request_out, answer_in)
             os._exit(0)
         finally:
             os._exit(1)
@@ -188,9 +186,9 @@ def _fork(path: str, checked: bool) -> _Start:
     return _reaper(pid), os.fdopen(request_in, "wb"), os.fdopen(answer_out, "rb", buffering=1 << 20)
 
 
-def _execute(path: str, checked: bool) -> _Start:
+def _execute(path: str) -> _Start:
     request_out, request_in, answer_out, answer_in = _pipes()
-    program = f"import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4, {checked=})"
+    program = "import sys; from ncukit.read.isolate import serve; serve(sys.argv[1], 3, 4)"
     files = [(os.POSIX_SPAWN_DUP2, request_out, 3), (os.POSIX_SPAWN_DUP2, answer_in, 4)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     command = [sys.executable, "-P", "-c", program, path]
@@ -219,7 +217,7 @@ def _reaper(pid: int) -> Callable[[float], int]:
     return wait
 
 
-def serve(path: str, requests: int, answers: int, *, checked: bool = True) -> None:
+def serve(path: str, requests: int, answers: int) -> None:
     """Parse ``path``, wait for what is wanted, answer, on two file descriptors; runs in the child.
 
     What the library prints goes nowhere, and an alarm ends a child that makes no progress.
@@ -232,8 +230,6 @@ def serve(path: str, requests: int, answers: int, *, checked: bool = True) -> No
         try:
             seconds = _HANG + os.path.getsize(path) // _BYTES_PER_SECOND
             _alarm(seconds)
-            if not (checked or _sound(path)):
-                return
             context = native.load(path)
             _alarm(0)
             request = _receive(incoming)
@@ -252,13 +248,6 @@ def serve(path: str, requests: int, answers: int, *, checked: bool = True) -> No
             _send(outgoing, _DAMAGED + _words(error))
         except Exception as error:
             _send(outgoing, _FAULT + _words(error))
-
-
-def _sound(path: str) -> bool:
-    try:
-        return check(path).direct
-    except ReportError:
-        return False
 
 
 def _words(error: Exception) -> bytes:

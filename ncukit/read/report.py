@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from ncukit.errors import ReportFormatError
 from ncukit.model import Wanted
-from ncukit.read import ahead, native
 from ncukit.read import isolate as child
+from ncukit.read import native
 from ncukit.read.blocks import MAGIC
 from ncukit.read.container import Container, check, readable_files, state
 
@@ -50,7 +50,7 @@ class Source:
             self.warnings = self._container.warnings
             if isolate and self._container.direct:
                 # it parses while the caller gets ready
-                self._reader = ahead.take(self.path) or child.Reader(self.path)
+                self._reader = child.Reader(self.path)
 
     @property
     def announced(self) -> int | None:
