@@ -2,52 +2,74 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ncukit
 from ncukit.api import Report, demo_reports
 from ncukit.diagnose import diagnose, ledger, rulebook
 from ncukit.model import Diagnosis
+from ncukit.render.html import page
 from ncukit.render.json import diagnosis_data
+from ncukit.render.markdown import report_markdown
 from ncukit.render.text import show_text
 from ncukit.render.view import page_view
+from ncukit.tools import failures
+from ncukit.tools.failures import Context
+from ncukit.tools.run import Completed
+from tests import command
 from tests.conftest import reports
+from tests.tools_printed import PRINTED
 
 SENTENCES = frozenset(
     [
-        "claim",
-        "text",
-        "open",
-        "title",
-        "change",
-        "why",
-        "expect",
-        "watch",
-        "watch_otherwise",
-        "disproved_if",
-        "cost",
+        *("claim", "text", "open", "title", "change", "why", "expect", "watch", "watch_otherwise"),
+        *("disproved_if", "cost", "message", "hint", "bare", "container", "wsl"),
     ]
 )
 """Keys of the word files whose values people read."""
-_PLACE = re.compile(r"(\{[\w-]+\})")
+NAMES = frozenset(
+    [
+        *("metric", "finding", "include", "needs", "when", "min", "max", "open_min", "open_max", "counts"),
+        *("for", "against", "experiment", "id", "code", "level", "tools", "patterns", "without_gpu"),
+    ]
+)
+"""Keys of the word files whose values programs read, or that hold other keys."""
+FILES = sorted(Path(ncukit.__file__).parent.glob("**/*.toml"))
+_NAME = re.compile(r"(\{[\w-]+\}|`[^`]*`|\w*_\w+|--[\w-]+)")
+"""What a sentence names: placeholders, code, metrics, options."""
 _LETTER = re.compile(r"[^\W\d_]")
-_NUMBER = re.compile(r"\d[\d.,]*|█+|<- limit")
+GATE = 10
+"""Exit code of a gate that failed."""
+SAMPLE, OTHER = demo_reports()[:2]
 REAL = reports("ncu", "ncu-more")[::14][:5]
 
 
 def marked(value: Any, key: str = "") -> Any:
-    """Return an entry of a word file with every letter of its sentences replaced, but for placeholders."""
+    """Return an entry of a word file with every letter of its sentences replaced, but for names.
+
+    Different sentences stay different: each letter becomes the one 13 further on.
+    """
     if isinstance(value, Mapping):
         return {key: marked(inner, key) for key, inner in value.items()}
     if isinstance(value, list):
         return [marked(inner, key) for inner in value]
     if not isinstance(value, str) or key not in SENTENCES:
         return value
-    parts = _PLACE.split(value)
-    return "".join(part if n % 2 else _LETTER.sub("x", part) for n, part in enumerate(parts))
+    parts = _NAME.split(value)
+    return "".join(part if n % 2 else codecs.encode(part, "rot13") for n, part in enumerate(parts))
+
+
+def shape(text: str) -> str:
+    """Return what stays of an output whatever its words say: numbers, order, bars and marks."""
+    return " ".join(_LETTER.sub("x", text).split())
 
 
 class Marked(dict[str, Any]):
@@ -79,14 +101,40 @@ def without_words(data: Any) -> Any:
     return [without_words(value) for value in data] if isinstance(data, list) else data
 
 
+def keys(table: Any, *, depth: int = 0) -> Iterator[str]:
+    """Yield the keys of a word file, but for those of its outermost tables."""
+    if isinstance(table, Mapping):
+        for key, inner in table.items():
+            if depth <= 0:
+                yield key
+            yield from keys(inner, depth=depth - 1)
+    elif isinstance(table, list):
+        for inner in table:
+            yield from keys(inner, depth=depth)
+
+
+def mark_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace every sentence of every word file from now on."""
+    for module in (ledger, rulebook):
+        replaced = Marked(module.entries())
+        monkeypatch.setattr(module, "entries", lambda replaced=replaced: replaced)
+    tables = tomllib.loads(Path(failures.__file__).with_name("failures.toml").read_text())["failure"]
+    rows = failures.rows(marked(tables))
+    monkeypatch.setattr(failures, "_table", lambda: rows)
+
+
 def outputs(report: Report, diagnoses: list[Diagnosis]) -> tuple[Any, ...]:
     file = report.file(len(diagnoses))
     view = page_view(file, diagnoses, generated="now")
     text = show_text(file, diagnoses, color=False, encoding="utf-8", width=100, verbose=True)
+    data = [diagnosis_data(found) for found in diagnoses]
     return (
         list(kept(view)),
-        [without_words(diagnosis_data(found)) for found in diagnoses],
-        _NUMBER.findall(text),
+        [without_words(found) for found in data],
+        shape(json.dumps(data, default=str)),
+        shape(text),
+        shape(report_markdown(file, diagnoses)),
+        shape(page(view, plotly="directory")),
     )
 
 
@@ -97,9 +145,60 @@ def test_other_sentences_change_no_number_order_bar_or_mark(
     report = Report(path)
     kernels = list(report.kernels(details=True))[:4]
     before = outputs(report, [diagnose(kernel) for kernel in kernels])
-    for module in (ledger, rulebook):
-        replaced = Marked(module.entries())
-        monkeypatch.setattr(module, "entries", lambda replaced=replaced: replaced)
+    mark_sentences(monkeypatch)
     others = [diagnose(kernel) for kernel in kernels]
-    assert any("xx" in found.verdict.claim for found in others)
     assert outputs(report, others) == before
+
+
+def test_the_sentences_of_every_verdict_and_rule_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report(demo_reports()[0])
+    kernel = next(iter(report.kernels(details=True)))
+    claim = diagnose(kernel).verdict.claim
+    mark_sentences(monkeypatch)
+    assert diagnose(kernel).verdict.claim != claim
+    assert shape(diagnose(kernel).verdict.claim) == shape(claim)
+
+
+@pytest.mark.parametrize(
+    "words", [("show", SAMPLE), ("compare", SAMPLE, OTHER, "--fail-on", "kernel_duration > +5%")]
+)
+@pytest.mark.parametrize("format", ["text", "json", "markdown"])
+def test_other_sentences_change_no_exit_code(
+    words: tuple[Any, ...], format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = command.ncukit(*words, "--format", format)
+    assert before.returncode == (GATE if words[0] == "compare" else 0)
+    mark_sentences(monkeypatch)
+    done = command.ncukit(*words, "--format", format)
+    assert (done.returncode, shape(done.stdout)) == (before.returncode, shape(before.stdout))
+
+
+@pytest.mark.parametrize(
+    ("tool", "exit_code", "lines"),
+    [p[2:] for p in PRINTED],
+    ids=[f"{p[0]}-{n}" for n, p in enumerate(PRINTED)],
+)
+def test_other_sentences_change_no_cause_of_a_failure(
+    tool: str, exit_code: int, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Completed(("ncu",), exit_code, lines=tuple(("stdout", line) for line in lines))
+    found = failures.classify(ended, Context(tool=tool, gpu=True))
+    mark_sentences(monkeypatch)
+    other = failures.classify(ended, Context(tool=tool, gpu=True))
+    assert found is not None
+    assert other is not None
+    assert (other.message != found.message) == (found.code != "tool-failed")  # ncu's own words
+    assert (other.id, other.code, other.level, other.evidence) == (
+        found.id,
+        found.code,
+        found.level,
+        found.evidence,
+    )
+    assert other.error().exit_code == found.error().exit_code
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_key_of_a_word_file_is_words_or_a_name(file: Path) -> None:
+    assert file.name in ("verdicts.toml", "rules.toml", "failures.toml"), "mark its sentences too"
+    used = set(keys(tomllib.loads(file.read_text(encoding="utf-8")), depth=1))
+    assert used <= SENTENCES | NAMES

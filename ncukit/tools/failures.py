@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import signal
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 from ncukit.errors import ToolError
 from ncukit.record import dataclass
@@ -311,7 +312,11 @@ def _filled(templates: Sequence[str], known: Mapping[str, str]) -> Iterator[str]
 @lru_cache(maxsize=1)
 def _table() -> tuple[_Row, ...]:
     with Path(__file__).with_name("failures.toml").open("rb") as file:
-        rows = tomllib.load(file)["failure"]
+        return rows(tomllib.load(file)["failure"])
+
+
+def rows(tables: Iterable[Mapping[str, Any]]) -> tuple[_Row, ...]:
+    """Return the causes that ``tables`` of failures.toml describe."""
     return tuple(
         _Row(
             id=row["id"],
@@ -324,5 +329,5 @@ def _table() -> tuple[_Row, ...]:
             places={place: tuple(row[place]) for place in ("bare", "container", "wsl") if place in row},
             without_gpu=row.get("without_gpu"),
         )
-        for row in rows
+        for row in tables
     )
