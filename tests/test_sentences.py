@@ -187,7 +187,7 @@ def test_other_sentences_change_no_cause_of_a_failure(
     other = failures.classify(ended, Context(tool=tool, gpu=True))
     assert found is not None
     assert other is not None
-    assert (other.message != found.message) == (found.code != "tool-failed")  # ncu's own words
+    assert (other.message != found.message) == (found.id != "tool-failed")  # ncu's own words
     assert (other.id, other.code, other.level, other.evidence) == (
         found.id,
         found.code,
