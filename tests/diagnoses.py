@@ -55,7 +55,12 @@ _TRANSPOSE: dict[str, Any] = {
     "pipe_alu_pct": 3.8,
     "pipe_fp64_pct": 0,
     "pipe_tma_pct": Value(
-        "pipe_tma_pct", None, "%", reason="not on this GPU (CC 8.6); absent: below CC 9.0", lack="absent"
+        "pipe_tma_pct",
+        None,
+        "%",
+        reason="not on this GPU (CC 8.6); absent: below CC 9.0",
+        lack="absent",
+        short="not on this GPU",
     ),
     "dram_bytes": 534_000_000,
     "dram_read_bytes": 268_000_000,

@@ -78,7 +78,11 @@ METRICS: dict[str, Any] = {
         "l2_hit_rate_pct", 152.0, "%", "exact", reason="unreliable: above 100 %", reliable=False
     ),
     "l1_hit_rate_pct": Value(
-        "l1_hit_rate_pct", None, "%", reason="not collected: section MemoryWorkloadAnalysis"
+        "l1_hit_rate_pct",
+        None,
+        "%",
+        reason="not collected: section MemoryWorkloadAnalysis",
+        short="not collected",
     ),
     "pipe_tma_pct": Value("pipe_tma_pct", None, "%", reason="not on this GPU (CC 8.6)", lack="absent"),
 }
@@ -314,7 +318,11 @@ def test_nothing_collected_is_said_in_words() -> None:
 
 def test_a_duration_that_was_not_collected_is_no_profiled_time() -> None:
     text = show(
-        launch(kernel_duration=Value("kernel_duration", None, "s", reason="not collected: section X"))
+        launch(
+            kernel_duration=Value(
+                "kernel_duration", None, "s", reason="not collected: section X", short="not collected"
+            )
+        )
     )
     assert "duration: not collected    clean time: not measured" in text
     assert "profiled" not in text.split("\n\n")[0]

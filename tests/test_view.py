@@ -16,6 +16,7 @@ from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.errors import UsageError
 from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, Roofline, RuleResult, Value, Verdict
 from ncukit.model.advice import Advice, Bound
+from ncukit.model.value import stored
 from ncukit.quantity import MISSING
 from ncukit.render import commands, words
 from ncukit.render.cells import Cells, Tips, mark, state, text
@@ -98,14 +99,12 @@ def test_a_page_needs_a_launch() -> None:
         (Value("dram_bytes", 0, "byte", "exact"), "0 B", "exact"),
         (Value("l2_cache_size", 5 * 2**20, "byte", "exact"), "5 MiB", "exact"),
         (Value("ecc_enabled", 0, "bool", "exact"), "off", "exact"),
-        (Value("x", None, "%", reason="not collected: section SpeedOfLight"), "not collected", "missing"),
-        (Value("x", None, "%", reason="not on this GPU (CC 8.6)", lack="absent"), "–", "absent"),
-        (
-            Value("x", None, "%", reason="undefined: {l1tex__t_requests.sum} is 0", lack="undefined"),
-            "no requests",
-            "missing",
-        ),
-        (Value("x", None, "%", reason="failed pass: the duration is not a number"), "failed pass", "missing"),
+        (stored("x", "%", "not collected: section SpeedOfLight"), "not collected", "missing"),
+        (stored("x", "%", "not on this GPU (CC 8.6)"), "–", "absent"),
+        (stored("x", "%", "undefined: l1tex__t_requests.sum is 0"), "no requests", "missing"),
+        (stored("x", "%", "failed pass: the duration is not a number"), "failed pass", "missing"),
+        (Value("x", None, "%", reason="«any words»", short="«any»"), "«any»", "missing"),
+        (Value("x", None, "%", lack="undefined", over="t_requests.sum"), "no requests", "missing"),
         (
             Value("x", 152.0, "%", "exact", reason="unreliable: above 100 %", reliable=False),
             "152.0 %",

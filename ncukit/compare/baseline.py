@@ -22,7 +22,7 @@ from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile, Value, Verdic
 from ncukit.model.comparison import Sample, Side
 from ncukit.model.recorded import Recorded
 from ncukit.model.run import Timing
-from ncukit.model.value import stored_lack, stored_noisy
+from ncukit.model.value import stored, stored_noisy
 from ncukit.roofline import place
 from ncukit.schemas.documents import read_document
 from ncukit.whole import write_text
@@ -281,7 +281,7 @@ def _metrics(
     for id, metric in load().metrics.items():
         if id not in entry["metrics"]:
             reason = reasons.get(id, "not in the baseline: it is older than this metric")
-            found[id] = Value(id, None, metric.unit, reason=reason, lack=stored_lack(reason))
+            found[id] = stored(id, metric.unit, reason)
             continue
         value, quality, positions, *rest = entry["metrics"][id]
         doubt = rest[1] if len(rest) > 1 else None

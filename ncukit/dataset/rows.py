@@ -11,7 +11,7 @@ from ncukit.catalog import Metric, load
 from ncukit.dataset.partitions import PARTITION
 from ncukit.dataset.schema import CONTEXT, DOUBTS, file_schema
 from ncukit.model import Kernel, Quality, RawKernel, Value, Verdict
-from ncukit.model.value import stored_lack, stored_noisy
+from ncukit.model.value import stored, stored_noisy
 from ncukit.normalise import MARK
 
 _CONTEXT: Mapping[str, Callable[[Kernel, Verdict], object]] = {
@@ -32,10 +32,9 @@ _CONTEXT: Mapping[str, Callable[[Kernel, Verdict], object]] = {
     "claim": lambda _, verdict: verdict.claim,
 }
 
-_EXPECTED = ("not collected", "not on this GPU", "not in the report", "failed pass: ")
-"""Reasons that the table of metrics, or the reason of a failed launch, says already."""
-_SEEN: set[str] = set()
-"""Such reasons, met before: there are few, and hundreds in a row."""
+
+_EXPECTED = ("missing", "absent")
+"""Of what is unknown so the table of metrics says why."""
 
 
 class Rows:
@@ -57,6 +56,7 @@ class Rows:
         estimates: list[str] = []
         reasons: list[tuple[str, str]] = []
         metrics = kernel.metrics
+        failed = f"failed pass: {kernel.failed}" if kernel.failed else None
         for id, column in self._metrics.items():
             value = metrics[id]
             number = value.value
@@ -64,7 +64,7 @@ class Rows:
             if value.quality == "estimate":
                 estimates.append(id)
             reason = value.reason
-            if reason is not None and reason not in _SEEN and not _expected(reason):
+            if reason is not None and reason != failed and value.status not in _EXPECTED:
                 reasons.append((id, reason))
         self._doubts["estimates"].append(estimates)
         self._doubts["reasons"].append(reasons)
@@ -90,7 +90,7 @@ def kernel_of(row: Mapping[str, Any]) -> Kernel:
         if value is None:
             why = f"failed pass: {row['failed']}" if row["failed"] else _absence(metric, row)
             why = reason or why
-            metrics[id] = Value(id, None, metric.unit, reason=why, lack=stored_lack(why))
+            metrics[id] = stored(id, metric.unit, why)
             continue
         quality: Quality = "estimate" if id in estimates else "exact"
         metrics[id] = Value(
@@ -112,12 +112,6 @@ def _absence(metric: Metric, row: Mapping[str, Any]) -> str:
     if cc is not None and metric.not_on(int(cc)):
         return f"not on this GPU (CC {cc / 10:.1f})"
     return f"not collected: section {metric.collected_by}"
-
-
-def _expected(reason: str) -> bool:
-    if expected := reason.startswith(_EXPECTED):
-        _SEEN.add(reason)
-    return expected
 
 
 def _dimensions(kernel: Kernel, what: str) -> str | None:

@@ -86,7 +86,8 @@ def _unknown(facts: Facts, id: str) -> bool:
 def _lacking(facts: Facts, id: str, what: str) -> str:
     value = facts.kernel.metrics.get(id)
     reason = (value.reason if value is not None else None) or "not in the report"
-    command = load().metrics[id].command
-    if command and reason.startswith("not collected"):
+    metric = load().metrics[id]
+    command, unread = metric.command, value is not None and value.status == "missing"
+    if command and unread and metric.collected_by != "always":
         return f"{sentence(what)}: not collected; `{command}` collects it."
     return f"{sentence(what)}: {reason}."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from ncukit.record import dataclass
 
 Quality = Literal["exact", "derived", "estimate"]
 Lack = Literal["missing", "absent", "undefined", "failed"]
-"""Why there is no value: not collected, not on this GPU, nothing to divide by, or its pass failed."""
+"""Why there is no value: not collected, not on this GPU, nothing to divide by or no number, a failed pass."""
 Status = Literal["known", "unreliable", "missing", "absent", "undefined", "failed"]
 
 
@@ -36,6 +37,19 @@ class Value:
     """Of what is unknown: of which kind the reason is."""
     noisy: bool = False
     """Of what is not reliable: whether the launch was too short for it."""
+    short: str = ""
+    """Of what is unknown: the reason without its particulars, for a cell of a table; "" where it has none."""
+    over: str = ""
+    """Of a ratio that is undefined: what was divided by and is 0, as the catalog writes it."""
+
+    @property
+    def brief(self) -> str:
+        """Why it is unknown, in few words.
+
+        >>> Value("x", None, "", reason="not collected: section Occupancy", short="not collected").brief
+        'not collected'
+        """
+        return self.short or self.reason or "not collected"
 
     @property
     def known(self) -> bool:
@@ -71,17 +85,24 @@ class Value:
 _STORED: tuple[tuple[str, Lack], ...] = (
     ("not on this GPU", "absent"),
     ("undefined", "undefined"),
+    ("not a number", "undefined"),
     ("failed pass", "failed"),
 )
+_PARTICULARS = re.compile(r"[:,(]")
+_OVER = re.compile(r"undefined: (.*) is 0")
 
 
-def stored_lack(reason: str) -> Lack:
-    """Return of which kind a reason is that a baseline or a dataset holds, which store its words alone.
+def stored(id: str, unit: str, reason: str) -> Value:
+    """Return the unknown value that a baseline or a dataset holds: both store the words of its reason alone.
 
-    >>> stored_lack("not on this GPU (CC 8.6)"), stored_lack("not collected: section Occupancy")
-    ('absent', 'missing')
+    >>> found = stored("x", "%", "undefined: l1tex__t_requests.sum is 0")
+    >>> found.status, found.short, found.over
+    ('undefined', 'undefined', 'l1tex__t_requests.sum')
     """
-    return next((lack for start, lack in _STORED if reason.startswith(start)), "missing")
+    lack: Lack = next((lack for start, lack in _STORED if reason.startswith(start)), "missing")
+    over = _OVER.fullmatch(reason)
+    short = _PARTICULARS.split(reason)[0].strip()
+    return Value(id, None, unit, reason=reason, lack=lack, short=short, over=over[1] if over else "")
 
 
 def stored_noisy(reason: str | None) -> bool:

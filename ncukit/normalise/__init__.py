@@ -16,7 +16,6 @@ from ncukit.catalog.evaluation import Missing, Number, Result, Undefined
 from ncukit.catalog.expression import OPCODES, OPCODES_FULL, THREADS_BY_PC
 from ncukit.catalog.opcodes import half_operations
 from ncukit.model import Instance, Kernel, RawKernel, RawValue, Value, Wanted
-from ncukit.model.value import Lack
 from ncukit.normalise.plan import PERCENT_TOLERANCE, Recipe, bare, plan, unknown
 from ncukit.read.failed import failure
 
@@ -75,7 +74,7 @@ def normalise(raw: RawKernel, file: str = "", *, signals: bool = True) -> Kernel
     return Kernel(file, raw, metrics, others, breakdowns, failed)
 
 
-NO_OPCODE = "no opcode was counted, though every kernel executes some"
+NO_OPCODE = ("no opcode was counted", ", though every kernel executes some")
 """An opcode counter that lists nothing and adds up to 0 did not count: it was seen beside 43 million warp
 instructions and a busy FMA pipe (CC 12.1, ncu 2026.1).  FLOPs are then unknown; 0 would say it did none."""
 
@@ -89,12 +88,12 @@ class _Launch:
         self.instances = {name: rows for name, rows in origin.instances.items() if rows}
         self.raw: dict[str, RawValue] = {}
         self.values: dict[str, Value] = {}
-        bad: list[tuple[str, str]] = []
+        bad: list[tuple[str, tuple[str, str]]] = []
         for name, value in origin.metrics.items():
             if value != value:
-                bad.append((name, "not a number"))
+                bad.append((name, ("not a number", "")))
             elif value == 0 and ".peak_sustained" in name:
-                bad.append((name, "failed pass, its peak reads 0"))
+                bad.append((name, ("failed pass", ", its peak reads 0")))
             elif value == 0 and name.endswith(PER_OPCODE) and name not in self.instances:
                 bad.append((name, NO_OPCODE))
             else:
@@ -158,30 +157,31 @@ class _Launch:
         metric = recipe.metric
         if metric.family == "launch" or metric.collected_by == "always":
             return self._compute(recipe)
-        value = self.values[metric.id] = unknown(metric, f"failed pass: {reason}", "failed")
+        value = self.values[metric.id] = unknown(metric, "failed pass", f": {reason}", "failed")
         return value
 
     def _compute(self, recipe: Recipe) -> Value:
-        metric, value, why = recipe.metric, recipe.unknown, ""
-        lack: Lack = "missing"
+        metric, value = recipe.metric, recipe.unknown
+        why: Value | None = None
         for candidate in recipe.candidates:
             try:
                 result = candidate.evaluate(self)
             except Missing:
                 continue
             except Undefined as error:
-                if not why:
-                    why, lack = f"undefined: {bare(str(error.args[0]))} is 0", "undefined"
+                if why is None:
+                    over = bare(str(error.args[0]))
+                    why = unknown(metric, "undefined", f": {over} is 0", "undefined", over)
                 continue
             except (OverflowError, ValueError):  # rounds what is infinite, or infinity less infinity
-                why = why or f"not a number: {bare(candidate.formula)}"
+                why = why or unknown(metric, "not a number", f": {bare(candidate.formula)}", "undefined")
                 continue
             doubt, noisy = None, False
             if isinstance(result, str):
                 if not recipe.text:
                     continue
             elif not math.isfinite(result):
-                why = why or f"not a number: {bare(candidate.formula)}"
+                why = why or unknown(metric, "not a number", f": {bare(candidate.formula)}", "undefined")
                 continue
             elif recipe.hit_rate or not recipe.least <= result <= recipe.most:
                 doubt, noisy = self._doubt(recipe, result)
@@ -199,8 +199,8 @@ class _Launch:
             )
             break
         else:
-            if why:
-                value = unknown(metric, why, lack)
+            if why is not None:
+                value = why
         self.values[metric.id] = value
         return value
 

@@ -69,7 +69,9 @@ class Group:
 class Plan:
     """How every metric is computed from the raw metrics ``present``; ``bad`` are those without a value."""
 
-    def __init__(self, present: frozenset[str], bad: tuple[tuple[str, str], ...], cc: int | None) -> None:
+    def __init__(
+        self, present: frozenset[str], bad: tuple[tuple[str, tuple[str, str]], ...], cc: int | None
+    ) -> None:
         self._present, self._bad, self._cc = present, dict(bad), cc
         self._catalog = load()
         self._recipes: dict[str, Recipe] = {}
@@ -117,16 +119,16 @@ class Plan:
                 used = (name for name in e.optional if name in present)
                 names = tuple(dict.fromkeys((*e.raws, *used, *e.instanced, *tables)))
                 candidates.append(Candidate(source, names))
-        return Recipe(metric, tuple(candidates), unknown(metric, *_reason(metric, valid, self._bad, cc)))
+        return Recipe(metric, tuple(candidates), _unknown(metric, valid, self._bad, cc))
 
 
 plan = functools.lru_cache(maxsize=64)(Plan)
 """Launches of one report mostly hold the same metrics: their plan is made once."""
 
 
-def unknown(metric: Metric, reason: str, lack: Lack = "missing") -> Value:
-    """Return the value of a metric that has none."""
-    return Value(metric.id, None, metric.unit, reason=reason, lack=lack)
+def unknown(metric: Metric, short: str, more: str = "", lack: Lack = "missing", over: str = "") -> Value:
+    """Return the value of a metric that has none: why in short, and the particulars that follow it."""
+    return Value(metric.id, None, metric.unit, reason=f"{short}{more}", lack=lack, short=short, over=over)
 
 
 def bare(expression: str) -> str:
@@ -134,14 +136,17 @@ def bare(expression: str) -> str:
     return _MARKS.sub("", expression)
 
 
-def _reason(metric: Metric, valid: list[Source], bad: Mapping[str, str], cc: int | None) -> tuple[str, Lack]:
+def _unknown(
+    metric: Metric, valid: list[Source], bad: Mapping[str, tuple[str, str]], cc: int | None
+) -> Value:
     for source in valid if bad else ():
         for name in (*source.expression.raws, *source.expression.instanced):
             if name in bad:
-                return f"{bad[name]}: {name}", "failed"
+                short, more = bad[name]
+                return unknown(metric, short, f"{more}: {name}", "failed")
     if cc is not None and (metric.not_on(cc) or not valid):
         absent = f"; absent: {metric.absent}" if metric.absent else ""
-        return f"not on this GPU (CC {cc / 10:.1f}){absent}", "absent"
+        return unknown(metric, "not on this GPU", f" (CC {cc / 10:.1f}){absent}", "absent")
     if metric.collected_by != "always":
-        return f"not collected: section {metric.collected_by}", "missing"
-    return "not in the report", "missing"
+        return unknown(metric, "not collected", f": section {metric.collected_by}")
+    return unknown(metric, "not in the report")

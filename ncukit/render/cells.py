@@ -179,10 +179,9 @@ def raw_text(kernel: Kernel, name: str) -> str:
 def text(value: Value) -> str:
     """Return what stands in the place of the number."""
     if not value.known:
-        reason = value.reason or "not collected"
         if value.status == "undefined":
-            return next((words for part, words in _EMPTY if part in reason), "undefined")
-        return quantity.MISSING if state(value) == "absent" else re.split(r"[:,(]", reason)[0].strip()
+            return next((words for part, words in _EMPTY if part in value.over), value.short or "undefined")
+        return quantity.MISSING if value.status == "absent" else value.brief
     if value.id in _TEXTS and isinstance(value.value, int | float):
         return _TEXTS[value.id].get(int(value.value), str(value.value))
     return quantity.short(value.value, value.unit, capacity=value.id in CAPACITIES)

@@ -267,7 +267,7 @@ def _lacking(base: Value, other: Value) -> str:
 
 def _reason(row: Row) -> str:
     value = row.base if row.base.number is None else row.other
-    return (value.reason or "not collected").split(" (")[0]
+    return value.brief if value.status == "absent" else value.reason or "not collected"
 
 
 def _sentence(pair: Pair) -> str:

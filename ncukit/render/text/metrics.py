@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +18,6 @@ NAME = 36
 QUALITY = {"exact": "", "derived": "derived", "estimate": "estimate", None: ""}
 BARE = frozenset({"bool", "ratio", "%", "byte/block"})
 """Units that the short number already carries, or that need no word."""
-_KINDS = re.compile(r"[:(,]")
 
 
 def metrics_text(
@@ -91,7 +89,7 @@ def _rows(t: Terminal, values: Iterable[Value], *, verbose: bool) -> list[str]:
             words = t.text(f"{value.id}: {value.reason or 'not collected'}")
             lines += t.wrap(words, first="  - ", indent="    ")
     elif unknown:
-        kinds = Counter(_KINDS.split(value.reason or "not collected")[0].strip() for value in unknown)
+        kinds = Counter(value.brief for value in unknown)
         words = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
         lines += t.wrap(t.text(f"{len(unknown)} unknown: {words}"), first="  - ", indent="    ")
     return lines

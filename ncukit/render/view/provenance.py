@@ -8,7 +8,7 @@ from typing import Any
 from ncukit import __version__
 from ncukit.catalog import load
 from ncukit.model import Kernel, ReportFile
-from ncukit.render.cells import Cells, state
+from ncukit.render.cells import Cells
 from ncukit.render.line import Line, code, line, small
 from ncukit.render.view import made
 from ncukit.render.words import FAMILIES, shorten
@@ -88,12 +88,7 @@ def all_metrics(cells: Cells) -> dict[str, Any]:
                 }
             )
         else:
-            why = (
-                "not on this GPU"
-                if state(value) == "absent"
-                else (value.reason or "not collected").split(": ")[0]
-            )
-            lacking.setdefault(why, []).append(metric.id)
+            lacking.setdefault(value.brief, []).append(metric.id)
             cells.of(value)
     return {
         "rows": rows,
