@@ -321,6 +321,16 @@ def test_a_script_that_lies_beside_a_page_already_is_not_the_library(there: str,
     assert (tmp_path / "plotly.min.js").read_text() == "window.canary = 1"
 
 
+def test_where_the_library_cannot_be_written_no_page_is_left_that_loads_another(tmp_path: Path) -> None:
+    ours = f"plotly-{html._hash(html._plotly())[:16]}.min.js"
+    for name in ("plotly.min.js", "elsewhere.js"):
+        (tmp_path / name).write_text("window.canary = 1")
+    (tmp_path / ours).symlink_to("elsewhere.js")
+    with pytest.raises(UsageError, match="it is a link"):
+        html.write_page(tmp_path / "a.html", page_view(FILE, [transpose()], generated=""), plotly="directory")
+    assert not (tmp_path / "a.html").exists()
+
+
 @pytest.mark.browser
 def test_a_hostile_library_beside_a_page_does_not_run(tmp_path: Path, browser: Any) -> None:
     (tmp_path / "plotly.min.js").write_text("window.canary = 1")

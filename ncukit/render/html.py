@@ -56,10 +56,9 @@ def write_page(
     path = Path(path)
     check_new(path, force=force)
     library = _library(path.parent) if plotly == "directory" and view["figures"] else None
-    write_bytes(path, *_parts(view, plotly, PLOTLY_FILE if library is None else library.name))
     if library is not None and not _same(library):
-        write_bytes(library, _plotly())
-    return path
+        write_bytes(library, _plotly())  # first: a page must never stand beside another's script of that name
+    return write_bytes(path, *_parts(view, plotly, PLOTLY_FILE if library is None else library.name))
 
 
 def _library(folder: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.resources
 import json
 import os
 import shutil
@@ -326,17 +328,23 @@ def settings(random: Random, ground: Ground) -> list[Command]:
 
 
 def plotly(random: Random, ground: Ground) -> list[Command]:
-    """A library of a stranger beside the page, or a link in its place."""
-    path = ground.hostile / "page/plotly.min.js"
-    if random.random() < 0.5:
-        path.write_text(HOSTILE_SCRIPT)
-    else:
-        path.symlink_to("../../victim/" + random.choice(("bashrc", "new.js")))
+    """A library of a stranger beside the page, or a link, also under the name that holds its hash."""
+    page = ground.hostile / "page"
+    digest = hashlib.sha256(LIBRARY.read_bytes()).hexdigest()[:16]
+    (page / "other.js").write_text(HOSTILE_SCRIPT)
+    for name in ("plotly.min.js", f"plotly-{digest}.min.js"):
+        if random.random() < 0.4:
+            (page / name).write_text(HOSTILE_SCRIPT)
+        else:
+            (page / name).symlink_to(
+                random.choice(("../../victim/bashrc", "../../victim/new.js", "other.js"))
+            )
     return [
         ("report", "mine.ncu-rep", "-o", "../hostile/page/page.html", "--force", "--plotlyjs", "directory")
     ]
 
 
+LIBRARY = Path(str(importlib.resources.files("plotly"))) / "package_data" / "plotly.min.js"
 HOSTILE_SCRIPT = "window.canary = 1; // of a stranger"
 
 
@@ -404,10 +412,14 @@ KINDS: dict[str, Callable[[Random, Ground], list[Command]]] = {
 
 def page_faults(ground: Ground) -> list[str]:
     """Return what is wrong with the page that stands beside a library of a stranger."""
-    page, library = ground.hostile / "page/page.html", ground.hostile / "page/plotly.min.js"
-    beside = page.is_file() and library.is_file() and library.read_bytes() == HOSTILE_SCRIPT.encode()
-    if beside and b'"plotly.min.js"' in page.read_bytes():
-        return ["a page loads a stranger's script"]
+    page = ground.hostile / "page/page.html"
+    if not page.is_file():
+        return []
+    content = page.read_bytes()
+    for library in page.parent.glob("*.js"):
+        named = f'"{library.name}"'.encode() in content
+        if named and library.is_file() and library.read_bytes() == HOSTILE_SCRIPT.encode():
+            return ["a page loads a stranger's script"]
     return []
 
 
