@@ -432,15 +432,15 @@ def test_a_compiled_template_that_is_not_the_user_s_is_made_again(
 ) -> None:
     first = rendered(transpose())
     assert list(compiled.iterdir())
-    loaded: list[bytes] = []
-    real = marshal.loads
-    monkeypatch.setattr(html.marshal, "loads", lambda code: (loaded.append(code), real(code))[1])
+    loaded: list[object] = []
+    real = marshal.load
+    monkeypatch.setattr(marshal, "load", lambda file: (loaded.append(file), real(file))[1])
     (tmp_path / "other").mkdir()
     for path in list(compiled.iterdir()):
         if how == "a link":
             path.rename(tmp_path / "other" / path.name)
             path.symlink_to(tmp_path / "other" / path.name)
-    monkeypatch.setattr(html, "write_bytes", lambda *_: None)
+    monkeypatch.setattr(html._Compiled, "dump_bytecode", lambda *_: None)
     if how == "of another user":
         fstat = os.fstat
 
@@ -467,21 +467,19 @@ def test_a_cache_that_takes_nothing_does_not_stop_a_page(
 
 
 @pytest.mark.parametrize(
-    "damage", ["empty", "cut", "shortened", "flipped", "another's", "another template's"]
+    "damage", ["empty", "cut", "shortened", "no pickle", "another's", "another template's"]
 )
 def test_a_compiled_template_that_is_damaged_is_made_again(compiled: Path, damage: str) -> None:
     first = rendered(transpose())
     good = {path: path.read_bytes() for path in compiled.iterdir()}
     assert good
     for (path, content), other in zip(good.items(), reversed(good.values()), strict=True):
-        flipped = bytearray(content)
-        flipped[len(content) // 2] ^= 4
         path.write_bytes(
             {
                 "empty": b"",
                 "cut": content[:40],
                 "shortened": content[:-1],
-                "flipped": bytes(flipped),
+                "no pickle": content[:15] + b"\xff" + content[16:],
                 "another's": marshal.dumps({"no": "code"}),
                 "another template's": other,
             }[damage]

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import importlib.util
-import marshal
 import os
 import stat
 import sys
@@ -18,7 +17,7 @@ import jinja2
 from markupsafe import Markup
 
 from ncukit import __version__
-from ncukit.errors import NcukitError, UsageError
+from ncukit.errors import NcukitError
 from ncukit.folders import Folder, is_own_way
 from ncukit.resources import cache_folder, folder
 from ncukit.whole import check_new, write_bytes
@@ -157,44 +156,25 @@ def _compiled() -> _Compiled | None:
     except OSError:
         return None
     own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    return _Compiled(place) if own and is_own_way(place, os.path.expanduser("~")) else None
+    if not (own and is_own_way(place, os.path.expanduser("~"))):
+        return None
+    return _Compiled(str(place), f"{__version__}-{jinja2.__version__}-%s.cache")
 
 
-class _Compiled(jinja2.BytecodeCache):
-    """Compiled templates in ``place``, known by their names and checked: against the source, and as a whole.
-
-    A full disk keeps none.  Jinja's own cache notices no damage, and reads a file in tiny pieces, which takes
-    six times as long.
-    """
-
-    def __init__(self, place: Path) -> None:
-        self._place = place
-        self._made_by = f"{__version__}-{jinja2.__version__}-{sys.implementation.cache_tag}"
-
-    def get_cache_key(self, name: str, filename: str | None = None) -> str:
-        return f"{self._made_by}-{super().get_cache_key(name)}.cache"
+class _Compiled(jinja2.FileSystemBytecodeCache):
+    """Jinja's cache, of files that are the user's own; what cannot be read or written is compiled anew."""
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        with contextlib.suppress(OSError):
-            with Folder.open(self._place) as place, place.open_file(bucket.key) as file:
-                if os.fstat(file.fileno()).st_uid != os.geteuid():
-                    return
-                kept = file.read()
-            head, code = kept[:_DIGEST], kept[_DIGEST:]
-            if head == _digest(bucket, code):
-                bucket.code = marshal.loads(code)  # noqa: S302 - as it was written, in the user's own folder
+        try:
+            with Folder.open(self.directory) as place, place.open_file(self.pattern % bucket.key) as file:
+                if os.fstat(file.fileno()).st_uid == os.geteuid():
+                    bucket.load_bytecode(file)
+        except Exception:  # none is kept, it is a link, or damaged: whatever reading it then raises
+            bucket.reset()
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        with contextlib.suppress(UsageError):
-            code = marshal.dumps(bucket.code)
-            write_bytes(self._place / bucket.key, _digest(bucket, code), code)
-
-
-_DIGEST = hashlib.sha256().digest_size
-
-
-def _digest(bucket: jinja2.bccache.Bucket, code: bytes) -> bytes:
-    return hashlib.sha256(bucket.checksum.encode() + code).digest()
+        with contextlib.suppress(OSError):
+            super().dump_bytecode(bucket)
 
 
 def _source(name: str) -> str:
