@@ -29,8 +29,8 @@ function document_() {
     kernels: runs(d.diagnoses).map((diagnosis, i) => {
       const kernel = mapped(head, column => W[column[i]]);
       kernel.metrics = Object.fromEntries(columns.map(([id, unit, values, evidence]) => {
-        const [quality, sources, reason] = W[evidence[i]];
-        return [id, { value: values[i], unit, quality, sources, reason }];
+        const [quality, sources, reason, status] = W[evidence[i]];
+        return [id, { value: values[i], unit, quality, sources, reason, status }];
       }));
       Object.assign(kernel, W[diagnosis]);
       const island = islands.find(s => s.closest('section').id === `kernel-${kernel.index + 1}-source`);

@@ -36,7 +36,7 @@ CONFIDENCES = ["high", "medium", "low"]
 QUALITIES = ["exact", "derived", "estimate"]
 KERNEL = ["index", "name", "demangled", "gpu", "compute_capability", "failed", "metrics"]
 DIAGNOSED = [*KERNEL, "verdict", "roofline", "findings"]
-VALUE = ["value", "unit", "quality", "sources", "reason"]
+VALUE = ["value", "unit", "quality", "sources", "reason", "status"]
 VERDICT = ["class", "limiter", "confidence", "evidence", "against", "experiment"]
 POINT = [
     *("precision", "level", "flop", "bytes", "intensity"),

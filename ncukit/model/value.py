@@ -79,6 +79,7 @@ class Value:
             "quality": self.quality,
             "sources": list(self.sources),
             "reason": self.reason,
+            "status": self.status,
         }
 
 

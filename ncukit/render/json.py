@@ -176,21 +176,26 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _value_text(value: Value) -> str:
     if value.value is None:
-        return _unknown_text(value.unit, value.reason or "")
+        return _unknown_text(value.unit, value.reason or "", value.status)
     number = value.value
     finite = not isinstance(number, float) or math.isfinite(number)
     text = dumps(number) if finite else "null"
-    return f'{{"value": {text}, {_evidence_text(value.unit, value.quality, value.sources, value.reason)}}}'
+    said = _evidence_text(value.unit, value.quality, value.sources, value.reason, value.status)
+    return f'{{"value": {text}, {said}}}'
 
 
 @functools.lru_cache(maxsize=8192)
-def _evidence_text(unit: str, quality: str | None, sources: tuple[str, ...], reason: str | None) -> str:
-    return dumps({"unit": unit, "quality": quality, "sources": sources, "reason": reason})[1:-1]
+def _evidence_text(
+    unit: str, quality: str | None, sources: tuple[str, ...], reason: str | None, status: str
+) -> str:
+    evidence = {"unit": unit, "quality": quality, "sources": sources, "reason": reason, "status": status}
+    return dumps(evidence)[1:-1]
 
 
 @functools.lru_cache(maxsize=8192)
-def _unknown_text(unit: str, reason: str) -> str:
-    return dumps({"value": None, "unit": unit, "quality": None, "sources": [], "reason": reason})
+def _unknown_text(unit: str, reason: str, status: str) -> str:
+    evidence = {"unit": unit, "quality": None, "sources": [], "reason": reason, "status": status}
+    return dumps({"value": None, **evidence})
 
 
 def _finite(data: Mapping[str, Any]) -> dict[str, Any]:

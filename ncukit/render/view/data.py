@@ -43,9 +43,9 @@ def page_data(
 
     def about(value: Value) -> int:
         """Write what hardly differs between launches as JSON once."""
-        key = (value.quality, value.sources, value.reason)
+        key = (value.quality, value.sources, value.reason, value.status)
         if (found := evidence.get(key)) is None:
-            found = evidence[key] = word([value.quality, list(value.sources), value.reason])
+            found = evidence[key] = word([value.quality, list(value.sources), value.reason, value.status])
         return found
 
     kernels = [d.kernel for d in diagnoses]
