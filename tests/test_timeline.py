@@ -721,7 +721,7 @@ def test_kernels_limit_from_80_percent_up_other_causes_from_20(shares: dict[str,
 def test_what_one_trace_cannot_decide_is_said_not_guessed(analysed: Analysed) -> None:
     region = analysed(every(600 * US, 100 * US, 20)).region
     assert region.undecidable == UNDECIDABLE
-    assert [text.split(":")[0] for text in region.undecidable] == ["capacity-bound", "scheduler-bound"]
+    assert [cls for cls, _ in region.undecidable] == ["capacity-bound", "scheduler-bound"]
 
 
 def test_causes_that_came_out_clean_are_listed_as_looked_for(analysed: Analysed) -> None:

@@ -49,6 +49,8 @@ class Roof:
     value: float
     quality: Quality
     note: str = ""
+    nominal: bool = False
+    """Whether it stands at the advertised clock, because that of the run is noise."""
 
 
 @dataclass(frozen=True)

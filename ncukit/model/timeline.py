@@ -235,8 +235,8 @@ class Region:
     bound: float | None = None
     """How much faster the region could be at most without this cause; None: without bound."""
     missing: tuple[str, ...] = ()
-    undecidable: tuple[str, ...] = ()
-    """Classes that no single trace can decide, with the reason."""
+    undecidable: tuple[tuple[str, str], ...] = ()
+    """Classes that no single trace can decide, each with the reason."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncukit.errors import NcukitError
 from ncukit.media import dumps
-from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roofline, Value, Verdict
+from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roof, Roofline, Value, Verdict
 
 if TYPE_CHECKING:
     from ncukit.model.source import Cost, HotLine
@@ -136,8 +136,8 @@ def roofline_data(roofline: Roofline) -> dict[str, Any]:
     """Return points, roofs and checks as JSON data."""
     return {
         "points": [_finite(asdict(point)) for point in roofline.points],
-        "roofs": [asdict(roof) for roof in roofline.roofs],
-        **({"measured": [asdict(roof) for roof in roofline.measured]} if roofline.measured else {}),
+        "roofs": [_roof(roof) for roof in roofline.roofs],
+        **({"measured": [_roof(roof) for roof in roofline.measured]} if roofline.measured else {}),
         "checks": [asdict(check) for check in roofline.checks],
         "missing": list(roofline.missing),
     }
@@ -165,6 +165,11 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def _roof(roof: Roof) -> dict[str, Any]:
+    names = ("kind", "name", "value", "quality", "note")
+    return {name: getattr(roof, name) for name in names}
+
+
 def _finding(finding: Finding) -> dict[str, Any]:
     data = {field: value for field, value in vars(finding).items() if field != "metrics"}
     return data | {
@@ -188,13 +193,25 @@ def _value_text(value: Value) -> str:
 def _evidence_text(
     unit: str, quality: str | None, sources: tuple[str, ...], reason: str | None, status: str
 ) -> str:
-    evidence = {"unit": unit, "quality": quality, "sources": sources, "reason": reason, "status": status}
+    evidence: dict[str, Any] = {
+        "unit": unit,
+        "quality": quality,
+        "sources": sources,
+        "reason": reason,
+        "status": status,
+    }
     return dumps(evidence)[1:-1]
 
 
 @functools.lru_cache(maxsize=8192)
 def _unknown_text(unit: str, reason: str, status: str) -> str:
-    evidence = {"unit": unit, "quality": None, "sources": [], "reason": reason, "status": status}
+    evidence: dict[str, Any] = {
+        "unit": unit,
+        "quality": None,
+        "sources": [],
+        "reason": reason,
+        "status": status,
+    }
     return dumps({"value": None, **evidence})
 
 

@@ -105,6 +105,7 @@ class _Ceiling:
     value: float
     quality: Quality
     note: str = ""
+    nominal: bool = False
 
 
 class _Ceilings:
@@ -156,7 +157,7 @@ class _Ceilings:
         roofs = [Roof("compute", p, peak.value, peak.quality, peak.note) for p, peak in compute if peak]
         for level, roof in self.bandwidths.items():
             if roof is not None:
-                roofs.append(Roof("bandwidth", level, roof.value, roof.quality, roof.note))
+                roofs.append(Roof("bandwidth", level, roof.value, roof.quality, roof.note, roof.nominal))
         return tuple(roofs)
 
     def _bandwidth(self, level: str) -> _Ceiling | None:
@@ -173,7 +174,7 @@ class _Ceilings:
         if not width or not clock or not self.kernel.number("peak_dram_bandwidth"):
             return None
         note = f"nominal: the DRAM clock of a launch under {NOISY_CLOCK * 1e6:.0f} µs is noise"
-        return _Ceiling(width / 4 * clock, "estimate", note)
+        return _Ceiling(width / 4 * clock, "estimate", note, nominal=True)
 
     def _peak(self, precision: str) -> _Ceiling | None:
         if precision == "inst":

@@ -33,8 +33,8 @@ CLASSES = {
 """The class that each cause makes; what is missing here leaves the region undetermined."""
 
 UNDECIDABLE = (
-    "capacity-bound: needs a second trace with another problem or batch size",
-    "scheduler-bound: needs the scheduler's own log; a trace does not show what a process waited for",
+    ("capacity-bound", "needs a second trace with another problem or batch size"),
+    ("scheduler-bound", "needs the scheduler's own log; a trace does not show what a process waited for"),
 )
 
 ALLOCATING = 3

@@ -204,7 +204,7 @@ def _region(r: Region) -> dict[str, Any]:
         "experiment": None if r.experiment is None else asdict(r.experiment),
         "max_speedup": r.bound,
         "missing": list(r.missing),
-        "undecidable": list(r.undecidable),
+        "undecidable": [f"{cls}: {why}" for cls, why in r.undecidable],
     }
 
 

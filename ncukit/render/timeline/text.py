@@ -77,7 +77,7 @@ def _verdict(t: Terminal, view: Mapping[str, Any], verbose: bool) -> list[str]:
     for text in found["missing"]:
         lines += t.wrap(flat(text), first="  missing  ", indent=" " * 11)
     said = [flat(text) for text in found["undecidable"]]
-    short = [", ".join(text.split(":")[0] for text in said)] if said else []
+    short = [", ".join(found["undecidable_classes"])] if said else []
     for text in said if verbose else short:
         lines += t.wrap(text, first="  one trace cannot decide  ", indent=" " * 27)
     return lines

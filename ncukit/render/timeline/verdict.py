@@ -64,7 +64,8 @@ def verdict(timeline: Timeline, figures: Figures) -> dict[str, Any]:
         "missing": [line(text) for text in region.missing],
         "collect": "",
         "experiment": experiment_view(region.experiment),
-        "undecidable": [line(text) for text in region.undecidable],
+        "undecidable": [line(f"{cls}: {why}") for cls, why in region.undecidable],
+        "undecidable_classes": [cls for cls, _ in region.undecidable],
     }
 
 

@@ -75,7 +75,7 @@ def _said_once(drawn: Sequence[Ceiling]) -> list[Ceiling]:
 
 def is_nominal(roof: Roof) -> bool:
     """Return whether the roof already stands at the advertised clock, because that of the run is noise."""
-    return roof.note.startswith("nominal")
+    return roof.nominal
 
 
 def sheet(cells: Cells, roof: Roof) -> float | None:
