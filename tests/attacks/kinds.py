@@ -76,6 +76,8 @@ def links(random: Random, ground: Ground) -> list[Command]:
         top = random.choice(sorted(names))
         path = ground.hostile / top / random.choice(names[top])
         path.parent.mkdir(exist_ok=True)
+    if path.parent == ground.hostile and path.is_dir():  # the user names it: the way to it may hold links
+        path = path / random.choice(names.get(path.name, ("x.ncu-rep",)))
     _away(path)
     how = random.random()
     if how < 0.1:
