@@ -405,3 +405,15 @@ def test_the_schema_of_a_database_calls_no_functions(tmp_path: Path) -> None:
     database.close()
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as after:
         assert after.execute("SELECT count(*) FROM StringIds").fetchone()[0] > 0
+
+
+def test_a_page_whose_name_is_a_link_to_a_folder_is_not_written_into_it(tmp_path: Path) -> None:
+    hostile.report(tmp_path / "x.ncu-rep")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "page.html").symlink_to("mine")
+    ended = done(run(("report", "x.ncu-rep", "-o", "page.html", "--force"), tmp_path), (2,))
+    assert "cannot write page.html: it is a link to mine" in ended.err
+    assert os.listdir(tmp_path / "mine") == []
+    (tmp_path / "pages").symlink_to("mine")
+    done(run(("report", "x.ncu-rep", "-o", "pages"), tmp_path))
+    assert os.listdir(tmp_path / "mine") == ["x.html"]

@@ -84,8 +84,10 @@ def report(
     if not files:
         raise UsageError("there is no report to show", "give a .ncu-rep, or --run RUNDIR")
     trace = opened_trace(timeline, range_, nsys, force=force)
-    folder = output is not None and (len(files) > 1 or output.endswith("/") or Path(output).is_dir())
-    if folder and output is not None and output.endswith((".html", ".htm")) and not Path(output).is_dir():
+    page = output is not None and output.endswith((".html", ".htm"))
+    there = output is not None and Path(output).is_dir() and not (page and Path(output).is_symlink())
+    folder = output is not None and (len(files) > 1 or output.endswith("/") or there)
+    if folder and page and not there:
         raise UsageError(
             f"{len(files)} reports make {len(files)} pages, and {output} is one",
             "give a folder with -o, or one report; `ncukit index FOLDER` makes one page over many",
