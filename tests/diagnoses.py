@@ -266,7 +266,8 @@ def failed(index: int = 0) -> Diagnosis:
     }
     reason = "the profiling pass failed: the duration is not a number"
     raw = raw_kernel("nodeByPoint5", metrics, index=index, rules=RULES)
-    lost = Value("kernel_duration", None, "s", reason=f"failed pass: {reason}")
+    why = f"failed pass: {reason}"
+    lost = Value("kernel_duration", None, "s", reason=why, lack="failed", short="failed pass")
     made = kernel(
         raw=raw,
         failed=reason,

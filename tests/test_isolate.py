@@ -297,6 +297,8 @@ def test_where_hardly_a_file_can_be_open_the_error_says_so(sample, files):
     done = limited(f"-n {files}", sample)
     if done.returncode == 0:
         pytest.skip("this Python opens fewer files")
+    if "init_import_site" in done.stderr:
+        pytest.skip("this Python does not start with so few files")
     (error, hint) = done.stderr.splitlines()
     assert "Too many open files" in error
     assert hint == "hint: raise the limit of open files (ulimit -n)"
