@@ -108,7 +108,7 @@ def every_value(report: Path) -> tuple[str, ...]:
 
 def wanted_values(report: Path, folder: Path) -> tuple[str, ...]:
     """Return the command that reads what the neutral metrics need and prints the number of launches."""
-    from ncukit.normalise import wanted
+    from ncukit.metrics.normalise import wanted
 
     want = wanted()
     names = {key: sorted(getattr(want, key) or ()) for key in ("metrics", "instances", "breakdowns")}

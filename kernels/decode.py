@@ -29,7 +29,7 @@ import time
 import torch
 
 import ncukit
-from ncukit.workload.declare import parameters
+from ncukit.run.workload.script import parameters
 
 EXPECT = {
     "region": ["launch-bound"],

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -81,20 +79,20 @@ if TYPE_CHECKING:
     from ncukit.model.comparison import Comparison
     from ncukit.model.experiment import ExperimentRecord
     from ncukit.roofline import models
-    from ncukit.workload.annotate import annotate
-    from ncukit.workload.declare import Case, workload
+    from ncukit.run.workload.annotation import annotate
+    from ncukit.run.workload.script import Case, workload
 
 _HOME = {
-    "Case": "ncukit.workload.declare",
+    "Case": "ncukit.run.workload.script",
     "Comparison": "ncukit.model.comparison",
     "Diagnosis": "ncukit.model",
     "ExperimentRecord": "ncukit.model.experiment",
     "Kernel": "ncukit.model",
     "NcukitError": "ncukit.errors",
     "Value": "ncukit.model",
-    "annotate": "ncukit.workload.annotate",
+    "annotate": "ncukit.run.workload.annotation",
     "models": "ncukit.roofline",
-    "workload": "ncukit.workload.declare",
+    "workload": "ncukit.run.workload.script",
 }
 
 
@@ -108,12 +106,6 @@ def __getattr__(name: str) -> Any:
     return import_module(f"{home.__name__}.{name}") if name == "models" else getattr(home, name)
 
 
-class _Package(ModuleType):
-    """Keeps public verbs that are also the name of a part: ``ncukit.read`` is the verb, always."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in __all__ and isinstance(value, ModuleType)):  # what importing a part would set
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    """List the verbs and records; the parts are imported by their full names."""
+    return sorted([*__all__, "__version__"])

@@ -12,23 +12,23 @@ def main() -> None:
     """Run the command line; Ctrl-C while it is loaded, or when its work is done, shows no traceback."""
     gc.set_threshold(*COLLECT)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    from ncukit import interruption
+    from ncukit import signals
 
     try:
-        with interruption.heard():
+        with signals.heard():
             try:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 from ncukit.cli import main as command_line
 
                 command_line()
             finally:
-                interruption.finish()
+                signals.finish()
                 gc.freeze()  # the process ends: no garbage is worth looking for
     except (KeyboardInterrupt, RuntimeError) as error:
-        stop = interruption.behind(error)
+        stop = signals.behind(error)
         if stop is None:
             raise
-        said = interruption.as_error(stop)
+        said = signals.as_error(stop)
         print(f"error: {said.message}", file=sys.stderr)
         if "--json" in sys.argv[1:]:
             from ncukit.render.json import error_text
@@ -36,9 +36,9 @@ def main() -> None:
             print(error_text(said))
         sys.exit(said.exit_code)
     except OSError as error:  # before the command line was there to tell it: no file can be opened
-        from ncukit.cli import failures, tell
+        from ncukit.cli import output, tell
 
-        told = failures.as_error(error)
+        told = output.as_error(error)
         tell(told)
         sys.exit(told.exit_code)
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from ncukit.errors import NcukitError
-from ncukit.tools.extras import install_command
+from ncukit.run.tools.locate import install_command
 
 GPU = "GPU"
 """The resource that workers with a GPU declare: ``dask worker ADDRESS --resources GPU=1``."""

@@ -2,8 +2,8 @@
 
 The standard library writes and compiles six methods for every class anew, which was a fifth of the time of a
 short command.  Here a frozen class gets only an ``__init__`` of its own, whose code it shares, but for names,
-with all classes of as many fields.  `ncukit.tools.cuda`, which runs as a script by itself, has the standard
-one.
+with all classes of as many fields.  `ncukit.run.tools.cuda`, which runs as a script by itself, has the
+standard one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Make ncukit/read/details_names.json: which metric each label on ncu's details page stands for.
+"""Make ncukit/report/details_names.json: which metric each label on ncu's details page stands for.
 
-    python scripts/details_names.py --ncu NCU REPORT... > ncukit/read/details_names.json
+    python scripts/details_names.py --ncu NCU REPORT... > ncukit/report/details_names.json
 
 Every report carries the sections that its ncu used, so reports of many versions give the labels of many
 versions.  A real ncu prints label and metric side by side; for reports too new for it the headers of the

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ncukit.diagnose import diagnose
+from ncukit.judge import diagnose
+from ncukit.metrics.normalise import normalise, wanted
 from ncukit.model import Diagnosis
-from ncukit.normalise import normalise, wanted
 from ncukit.quantity import brief
-from ncukit.read.report import Source
+from ncukit.report.reader import Source
 from scripts import disagreements
 
 CHECKOUT = Path(__file__).resolve().parents[1]

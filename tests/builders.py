@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ncukit.catalog import load
+from ncukit.metrics import load
 from ncukit.model import Instance, Kernel, RawKernel, RawValue, Value
-from ncukit.model.raw import Code
+from ncukit.model.kernel import Code
 
 Number = float | int | str | None
 

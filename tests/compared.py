@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ncukit.catalog import load
-from ncukit.compare import compare
-from ncukit.compare.match import Steering
-from ncukit.compare.side import side_of
+from ncukit.comparison import compare
+from ncukit.comparison.baseline import side_of
+from ncukit.comparison.pairs import Steering
+from ncukit.metrics import load
 from ncukit.model import Kernel, Value
 from ncukit.model.comparison import Comparison, Pair, Row
 from tests.builders import kernel, raw_kernel

@@ -12,14 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 from ncukit.model import Wanted
-from ncukit.read import isolate, native
+from ncukit.report import native, wire
 
 if TYPE_CHECKING:
     from tests.runs import Lab
@@ -74,7 +73,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return compare
 
 
-class ReaderHere(isolate.Reader):
+class ReaderHere(wire.Reader):
     """Reads like a child, but here: the library loads and prepares its disassembler (0.4 s) but once."""
 
     def __init__(self, path: str) -> None:
@@ -89,7 +88,7 @@ class ReaderHere(isolate.Reader):
             raise self._crashed(f"{type(error).__name__}: {error}") from error
 
 
-READER = isolate.Reader
+READER = wire.Reader
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -97,11 +96,11 @@ def reader_here() -> Iterator[None]:
     """Read reports in this process; processes that tests fork read as users do."""
     process = os.getpid()
 
-    def reader(path: str) -> isolate.Reader:
+    def reader(path: str) -> wire.Reader:
         return (ReaderHere if os.getpid() == process else READER)(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(isolate, "Reader", reader)
+        patch.setattr(wire, "Reader", reader)
         yield
 
 
@@ -116,7 +115,7 @@ def state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 @pytest.fixture
 def reader_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read reports in children, as users do: for damaged ones, and for tests of those children."""
-    monkeypatch.setattr(isolate, "Reader", READER)
+    monkeypatch.setattr(wire, "Reader", READER)
 
 
 @pytest.fixture
@@ -131,7 +130,7 @@ def build_here(patch: pytest.MonkeyPatch) -> None:
     def run(work: Callable[[Any], Any], tasks: Any, count: int, lost: Any) -> Iterator[Any]:
         return (work(task) for task in sorted(tasks, key=lambda task: -task.size))
 
-    patch.setattr(build, "local", SimpleNamespace(run=run))
+    patch.setattr(build, "run_here", run)
 
 
 @pytest.fixture

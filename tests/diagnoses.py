@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ncukit.diagnose.launch_facts import FactsOnDemand
+from ncukit.judge.ledger import FactsOnDemand
 from ncukit.model import (
     Check,
     Diagnosis,

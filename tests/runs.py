@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from ncukit.tools import locate
+from ncukit.run.tools import locate
 from tests.fakes import install
 from tests.fakes.driver import build
 
-CHILD = Path(__file__).resolve().parents[1] / "ncukit" / "workload" / "child.py"
+CHILD = Path(__file__).resolve().parents[1] / "ncukit" / "run" / "workload" / "child.py"
 
 WORKLOAD = """
 import os, ncukit
@@ -215,7 +215,7 @@ def whole(folder: Path) -> Iterator[Path]:
             assert data.rstrip().endswith(b"</html>"), path
         elif path.suffix == ".ncu-rep":
             from ncukit.model import Wanted
-            from ncukit.read.report import Source
+            from ncukit.report.reader import Source
 
             assert list(Source(path).launches(Wanted()))
         elif path.suffix == ".sqlite":

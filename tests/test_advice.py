@@ -15,23 +15,25 @@ from jsonschema import Draft202012Validator
 
 from ncukit import advise as of_file
 from ncukit import cli, demo_reports, demo_traces
-from ncukit.diagnose.advice import Known, advise, amdahl
-from ncukit.diagnose.advice.steps import SMALL, STEPS
-from ncukit.diagnose.launch_facts import FactsOnDemand
-from ncukit.diagnose.timeline import choose_launch, describe, whole
 from ncukit.errors import ReportError, UsageError
+from ncukit.judge.advice import SMALL, STEPS, advise
+from ncukit.judge.layers import Known, amdahl
+from ncukit.judge.ledger import FactsOnDemand
 from ncukit.model import Check, Diagnosis, Finding, Roofline, Verdict
-from ncukit.model.finding import Experiment
-from ncukit.model.raw import Code
+from ncukit.model.diagnosis import Experiment
+from ncukit.model.kernel import Code
 from ncukit.model.run import Run, StepRecord
-from ncukit.model.timeline import KernelTime, Match, Spread, Timeline
-from ncukit.read.nsys import open_trace
+from ncukit.model.trace import KernelTime, Match, Spread, Timeline
 from ncukit.render.advice import advice_data
 from ncukit.render.advice import of_run as advice_of_run
 from ncukit.render.commands import collect_failed
 from ncukit.render.run.load import RunPage
 from ncukit.render.text.advice import advice_text
 from ncukit.schemas import text as schema_text
+from ncukit.trace.launch_choice import choose_launch
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.region import describe
+from ncukit.trace.scope import whole
 from tests.builders import kernel
 from tests.diagnoses import failed, undetermined
 from tests.nsys_builder import Builder

@@ -19,11 +19,12 @@ from typing import Any
 import pytest
 
 import ncukit
-from ncukit.diagnose.timeline import describe, in_range
 from ncukit.errors import UsageError
-from ncukit.read.nsys import open_trace
-from ncukit.workload import annotate as module
-from ncukit.workload.marks import Ranges
+from ncukit.run.workload import annotation as module
+from ncukit.run.workload.annotation import Ranges
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.region import describe
+from ncukit.trace.scope import in_range
 from tests.nsys_builder import Builder
 
 
@@ -126,7 +127,7 @@ def test_without_a_listener_a_phase_costs_less_than_ten_microseconds(monkeypatch
 
 
 def test_a_listener_is_looked_for_where_nvtx_looks() -> None:
-    code = "from ncukit.workload import annotate as a; print(a._made is None)"
+    code = "from ncukit.run.workload import annotation as a; print(a._made is None)"
     for given, silent in (({}, "True"), ({module.LISTENER: "libnothing.so"}, "False")):
         env = {k: v for k, v in os.environ.items() if k != module.LISTENER} | given
         done = subprocess.run(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.compare import baseline, settings
-from ncukit.compare.settings import load_settings
+from ncukit.comparison import baseline, options
+from ncukit.comparison.options import load_settings
 from ncukit.errors import ReportError, UsageError
 from tests.command import Done, ncukit
 from tests.ncurep import Launch, write_report
@@ -72,7 +72,7 @@ def test_a_baseline_that_is_a_link_is_neither_read_nor_replaced(work: Path) -> N
     for target in ("../../moved.json", "../../../victim/settings.json"):
         kept.symlink_to(target)
         refused(keep(work), "it is a link", work)
-        assert baseline.names(kept.parent) == []
+        assert baseline.baseline_names(kept.parent) == []
         assert not baseline.exists(kept.parent, "settings")
         with pytest.raises(ReportError, match="it is a link"):
             baseline.read_file(kept, found=True)
@@ -101,8 +101,8 @@ def nested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def of_another(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
-    real = settings.owner
-    monkeypatch.setattr(settings, "owner", lambda path: 4242 if path in paths else real(path))
+    real = options.owner
+    monkeypatch.setattr(options, "owner", lambda path: 4242 if path in paths else real(path))
 
 
 def test_the_file_of_a_parent_counts(nested: Path) -> None:

@@ -8,11 +8,10 @@ import re
 import pytest
 import yaml
 
-from ncukit.catalog import load
-from ncukit.catalog.evaluation import Missing, Undefined
-from ncukit.catalog.expression import FUNCTIONS, compile_expression, instanced, named, needs_every_name
-from ncukit.catalog.load import FAMILIES, UNITS, validate
-from ncukit.catalog.opcodes import half_operations
+from ncukit.metrics import load
+from ncukit.metrics.catalog import FAMILIES, UNITS, validate
+from ncukit.metrics.evaluation import Missing, Undefined, half_operations
+from ncukit.metrics.expression import FUNCTIONS, compile_expression, instanced, named, needs_every_name
 
 CATALOG = load()
 SOURCES = [s for metrics in (CATALOG.metrics, CATALOG.signals) for m in metrics.values() for s in m.sources]
@@ -154,7 +153,7 @@ def test_tensor_operations_per_warp_instruction(opcode, dtype, expected):
 def test_every_pattern_of_opcodes_can_be_compiled(monkeypatch):
     patterns = [pattern for _, pattern in CATALOG.opcodes.classes]
     monkeypatch.setattr(
-        "ncukit.catalog.evaluation.instances", lambda metric, pattern: patterns.append(pattern) or float
+        "ncukit.metrics.evaluation.instances", lambda metric, pattern: patterns.append(pattern) or float
     )
     before = len(patterns)
     for metric in (*CATALOG.metrics.values(), *CATALOG.signals.values()):

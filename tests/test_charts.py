@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
 from ncukit import schemas
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.launch_facts import FactsOnDemand
+from ncukit.judge import diagnose
+from ncukit.judge.ledger import FactsOnDemand
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Place, Roofline, Value, Verdict
-from ncukit.model.recorded import Recorded
+from ncukit.model.kernel import Recorded
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.charts import charts_data
 from ncukit.render.json import kernel_text, report_text

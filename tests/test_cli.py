@@ -19,8 +19,8 @@ import pytest
 import typer
 
 from ncukit import __version__, cli, demo_reports, demo_traces
-from ncukit.catalog import load
 from ncukit.errors import NcukitError, ToolError
+from ncukit.metrics import load
 from tests import command as commands
 from tests.command import Done
 

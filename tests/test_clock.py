@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from ncukit.collect.directory import RunDirectory
-from ncukit.tools import bundle
-from ncukit.tools.doctor import Examination
+from ncukit.run.directory import RunDirectory
+from ncukit.run.tools import doctor
+from ncukit.run.tools.doctor import Examination
 from tests.conftest import CHECKOUT
 from tests.mutations.run import Ended
 from tests.runs import RUN, Lab, whole
@@ -49,7 +49,7 @@ FORKS = """
 import json, os, sys
 from dataclasses import asdict
 from pathlib import Path
-from ncukit.dataset.schema import fingerprint
+from ncukit.dataset.rows import fingerprint
 from tests.mutations.run import run
 from tests.mutations.warm import warm
 
@@ -204,6 +204,6 @@ def test_bundles_of_one_second_have_names_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(bundle, "datetime", Still)
-    made = [bundle.write_bundle(Examination("bare", ())) for _ in range(3)]
+    monkeypatch.setattr(doctor, "datetime", Still)
+    made = [doctor.write_bundle(Examination("bare", ())) for _ in range(3)]
     assert len(set(made)) == 3

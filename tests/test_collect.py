@@ -9,26 +9,23 @@ from typing import Any
 
 import pytest
 
-from ncukit.collect.capture import select
-from ncukit.collect.carry import run_name
-from ncukit.collect.directory import RunDirectory, read_record, slug
-from ncukit.collect.identity import differences, git_data, identity, profilers_in
-from ncukit.collect.isolation import only_configuration_differs, prove
-from ncukit.collect.options import ProfileOptions, sweep
-from ncukit.collect.presets import STANDARD, collected, roofline_counters
-from ncukit.collect.target import Target, resolve
-from ncukit.collect.tracing import no_choice, region_calls
-from ncukit.diagnose.isolate import launch_for_ncu
 from ncukit.errors import ReportError, UsageError
 from ncukit.model import RawKernel
 from ncukit.model.run import Run, StepRecord, Timing
-from ncukit.read.nsys import open_trace
-from ncukit.read.torch_trace import read_torch_trace
-from ncukit.tools import ncu
-from ncukit.tools.cuda import Driver
-from ncukit.tools.nsys import NsysOptions
-from ncukit.tools.nsys import argv as nsys_argv
-from ncukit.tools.probe import probe
+from ncukit.run.capture import only_configuration_differs, prove, select
+from ncukit.run.directory import RunDirectory, read_record, slug
+from ncukit.run.options import STANDARD, ProfileOptions, collected, roofline_counters, sweep
+from ncukit.run.plan import run_name
+from ncukit.run.session import no_choice, region_calls
+from ncukit.run.target import Target, differences, git_data, identity, profilers_in, resolve
+from ncukit.run.tools import ncu
+from ncukit.run.tools.capabilities import probe
+from ncukit.run.tools.cuda import Driver
+from ncukit.run.tools.nsys import NsysOptions
+from ncukit.run.tools.nsys import argv as nsys_argv
+from ncukit.trace.launch_choice import launch_for_ncu
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.torch_events import read_torch_trace
 from tests.builders import TARGET, raw_kernel
 from tests.nsys_builder import Builder
 from tests.runs import WORKLOAD
@@ -608,7 +605,7 @@ def test_odd_events_are_counted_and_left_out(tmp_path: Path) -> None:
 
 
 def test_real_torch_traces_are_read(shared: Path) -> None:
-    from ncukit.diagnose.timeline import analyse
+    from ncukit.trace.region import analyse
 
     traces = sorted((shared / "reports" / "torch").glob("*.json.gz"))
     cpu_only = traces.pop(1)

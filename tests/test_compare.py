@@ -11,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncukit import api
-from ncukit.catalog import load
-from ncukit.compare import compare
-from ncukit.compare.comparable import Sides, judge, reading_of
-from ncukit.compare.match import Steering
-from ncukit.compare.noise import FLOOR, FLOOR_POINTS, SHORT_FLOOR
-from ncukit.compare.samples import told_apart
-from ncukit.compare.side import side_of
+from ncukit.comparison import compare
+from ncukit.comparison.baseline import side_of
+from ncukit.comparison.comparable import FLOOR, FLOOR_POINTS, SHORT_FLOOR, Sides, judge, reading_of
+from ncukit.comparison.pairs import Steering, told_apart
 from ncukit.errors import UsageError
+from ncukit.metrics import load
+from ncukit.metrics.normalise import normalise
 from ncukit.model import Value
-from ncukit.model.recorded import Recorded
-from ncukit.normalise import normalise
+from ncukit.model.kernel import Recorded
 from tests.builders import raw_kernel
 from tests.compared import (
     A100,
@@ -742,7 +740,7 @@ def test_quantities_are_given_per_flop_byte_and_element() -> None:
 
 
 def predicted(watch: str, base: dict[str, Any], other: dict[str, Any]) -> list[bool | None]:
-    from ncukit.compare.predict import predictions
+    from ncukit.comparison.summary import predictions
     from ncukit.model import Experiment
 
     pair = pair_of({**TIME, **base}, {**TIME, **other})

@@ -14,8 +14,8 @@ import yaml
 
 from ncukit import demo_reports
 from ncukit.cli.compare import FORMATS, SUFFIXES
-from ncukit.compare.gates import parse
-from ncukit.compare.settings import load_settings
+from ncukit.comparison.gates import parse
+from ncukit.comparison.options import load_settings
 from tests import command as commands
 from tests.command import Done
 from tests.conftest import CHECKOUT, follows_its_schema

@@ -16,11 +16,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from ncukit.catalog import load
-from ncukit.compare import compare
-from ncukit.compare.gates import apply, parse
-from ncukit.compare.side import side_of
-from ncukit.compare.totals import RATIOS
+from ncukit.comparison import compare
+from ncukit.comparison.baseline import side_of
+from ncukit.comparison.gates import apply, parse
+from ncukit.comparison.rows import RATIOS
+from ncukit.metrics import load
 from ncukit.model.comparison import Comparison
 from ncukit.render import html
 from ncukit.render.compare.changes import ELSEWHERE, explained, ranked

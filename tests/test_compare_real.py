@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 import ncukit
-from ncukit.compare import compare
-from ncukit.compare.explain import explain
-from ncukit.compare.gates import apply, parse
-from ncukit.compare.match import Steering
-from ncukit.compare.side import Choice, read_side
+from ncukit.comparison import compare
+from ncukit.comparison.baseline import Choice, read_side
+from ncukit.comparison.facts import explain
+from ncukit.comparison.gates import apply, parse
+from ncukit.comparison.pairs import Steering
 from ncukit.model.comparison import Comparison, Pair, Row, Side
 from ncukit.render.compare.json import comparison_text
 from ncukit.render.compare.markdown import markdown_text
@@ -283,7 +283,7 @@ def test_a_hundred_launches_of_one_shape_are_repeats_with_a_spread(shared: Path)
 
 
 def test_a_baseline_of_a_real_report_compares_as_the_report_does(shared: Path, tmp_path: Path) -> None:
-    from ncukit.compare import baseline
+    from ncukit.comparison import baseline
 
     report = side("sm90-h800-ncu2023.3-01")
     baseline.write(tmp_path, "main", report, created="now")

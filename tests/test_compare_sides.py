@@ -12,14 +12,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import ncukit
-from ncukit.catalog import load
-from ncukit.collect.directory import PROFILE, RECORD, TIMING
-from ncukit.compare import baseline, compare
-from ncukit.compare.side import Choice, read_side
+from ncukit.comparison import baseline, compare
+from ncukit.comparison.baseline import Choice, read_side
 from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNotFound, UsageError
+from ncukit.metrics import load
 from ncukit.model.comparison import Recorded
 from ncukit.model.run import Run, Timing
-from ncukit.read.session import option, recorded
+from ncukit.report.reader import option, recorded
+from ncukit.run.directory import PROFILE, RECORD, TIMING
 from ncukit.schemas import text as schema_text
 from tests.builders import TARGET
 from tests.compared import launch
@@ -207,7 +207,7 @@ def test_one_metric_is_one_line_so_that_a_change_reads_well_in_a_diff(choice: Ch
 
 
 def test_the_spread_and_doubts_of_a_baseline_are_kept(choice: Choice) -> None:
-    from ncukit.compare.side import side_of
+    from ncukit.comparison.baseline import side_of
     from ncukit.model import Value
 
     doubt = Value("l2_hit_rate_pct", 152.0, "%", "exact", ("x",), "unreliable: above 100 %", reliable=False)
@@ -234,7 +234,7 @@ def test_a_baseline_is_replaced_only_by_force(choice: Choice) -> None:
     with pytest.raises(UsageError, match="exists already"):
         baseline.write(choice.baselines, "main", side, created="now")
     baseline.write(choice.baselines, "main", side, created="later", force=True)
-    assert baseline.names(choice.baselines) == ["main"]
+    assert baseline.baseline_names(choice.baselines) == ["main"]
 
 
 @pytest.mark.parametrize("name", ["", "../main", "a/b", ".hidden", "a b", "x" * 200])

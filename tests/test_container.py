@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNotFound
-from ncukit.read import container
-from ncukit.read.blocks import KNOWN_VERSION
+from ncukit.report import container
+from ncukit.report.blocks import KNOWN_VERSION
 from tests.conftest import each_report
 
 ZSTD = b"\x28\xb5\x2f\xfd"

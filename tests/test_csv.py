@@ -13,7 +13,7 @@ import ncukit.api as ncukit
 from ncukit.errors import ReportEmpty, ReportFormatError, ReportNotFound
 from ncukit.media import visible
 from ncukit.model import RawKernel
-from ncukit.read import csv
+from ncukit.report import printed as csv
 from tests.conftest import shared_folder
 
 OLD = (

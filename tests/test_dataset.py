@@ -20,16 +20,15 @@ import pyarrow.parquet
 import pytest
 import typer
 
-from ncukit import cli, demo_reports, interruption
+from ncukit import cli, demo_reports, signals
 from ncukit.api import build_dataset, query_dataset, read
-from ncukit.catalog import load
-from ncukit.dataset import build, parts, query, state, workers
-from ncukit.dataset.rows import kernel_of
-from ncukit.dataset.schema import code_hash, fingerprint, schema
+from ncukit.dataset import build, inputs, parts, survey
+from ncukit.dataset.rows import code_hash, fingerprint, kernel_of, schema
 from ncukit.errors import NcukitError, ReportNotFound, UsageError
+from ncukit.metrics import load
 from ncukit.render.answer import answer_text
 from ncukit.roofline import place
-from ncukit.tools.extras import install_command
+from ncukit.run.tools.locate import install_command
 from tests.conftest import CHECKOUT, build_here, follows_its_schema, no_shared, reports
 from tests.ncurep import Device, Launch, write_report
 
@@ -286,7 +285,7 @@ def test_a_part_that_was_deleted_is_written_again(runs: Path, fleet: Path) -> No
 
 def test_rows_of_another_version_are_all_computed_again(runs: Path, fleet: Path) -> None:
     make(runs, fleet)
-    file = fleet / state.NAME
+    file = fleet / inputs.NAME
     file.write_text(json.dumps({**json.loads(file.read_text()), "fingerprint": "older"}))
     done = make(runs / "deep", fleet)
     assert (done.read, done.reports) == (3, 3)
@@ -318,8 +317,8 @@ def test_a_build_that_is_broken_off_goes_on_with_what_it_did_not_read(
 def test_rows_of_other_code_are_computed_again_without_a_new_version(tmp_path: Path) -> None:
     package = tmp_path / "ncukit"
     for name in ("rules.py", "rules.toml", "page.html"):
-        (package / "diagnose").mkdir(parents=True, exist_ok=True)
-        (package / "diagnose" / name).write_text("limit = 1\n")
+        (package / "judge").mkdir(parents=True, exist_ok=True)
+        (package / "judge" / name).write_text("limit = 1\n")
     (package / "render").mkdir()
 
     def edited(name: str) -> bool:
@@ -327,17 +326,17 @@ def test_rows_of_other_code_are_computed_again_without_a_new_version(tmp_path: P
         (package / name).write_text("limit = 2\n")
         return code_hash(package) != before
 
-    assert edited("diagnose/rules.py")
-    assert edited("diagnose/rules.toml")
-    assert edited("diagnose/new.py")
+    assert edited("judge/rules.py")
+    assert edited("judge/rules.toml")
+    assert edited("judge/new.py")
     assert not edited("render/page.py")  # no row depends on it
-    assert not edited("diagnose/rules.py~")
+    assert not edited("judge/rules.py~")
 
 
 @pytest.mark.parametrize("part", ["code_hash", "version"])
 def test_the_fingerprint_follows_the_code_and_the_reader(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     before = fingerprint()
-    monkeypatch.setattr(f"ncukit.dataset.schema.{part}", lambda *_: "other")
+    monkeypatch.setattr(f"ncukit.dataset.rows.{part}", lambda *_: "other")
     assert fingerprint.__wrapped__() != before
 
 
@@ -403,7 +402,7 @@ def test_a_file_is_no_folder_for_a_dataset(runs: Path) -> None:
 
 def test_a_state_that_cannot_be_read_stops_before_anything_is_removed(runs: Path, fleet: Path) -> None:
     make(runs, fleet)
-    (fleet / state.NAME).write_text("{")
+    (fleet / inputs.NAME).write_text("{")
     with pytest.raises(UsageError, match="cannot be used"):
         make(runs, fleet)
     assert len(rows(fleet)) == 5
@@ -443,10 +442,11 @@ def lost(job: Job, how: str) -> tuple[int, str]:
     return job.number, how
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_worker_that_dies_or_hangs_loses_its_own_task_only(count: int) -> None:
     jobs = [Job(n) for n in (1, 2, 3, 4, 5, 6)]
-    found = dict(workers.run(obey, jobs, count, lost))
+    found = dict(build.run_here(obey, jobs, count, lost))
     assert found == {1: 1, 2: 4, 3: "SIGABRT", 4: 16, 5: "it made no progress", 6: 36}
 
 
@@ -455,23 +455,26 @@ def who(job: Job) -> int:
     return os.getpid()
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_process_is_replaced_once_it_read_so_much_that_its_memory_may_have_grown() -> None:
     """NVIDIA's reader keeps part of every report that it opened, so memory would grow with their number."""
-    third = workers._FILL // 3 + 1
-    assert len(set(workers.run(who, [Job(third) for _ in range(6)], 1, lost))) == 2
-    assert len(set(workers.run(who, [Job(1) for _ in range(6)], 1, lost))) == 1
+    third = build._FILL // 3 + 1
+    assert len(set(build.run_here(who, [Job(third) for _ in range(6)], 1, lost))) == 2
+    assert len(set(build.run_here(who, [Job(1) for _ in range(6)], 1, lost))) == 1
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_a_task_raises_ends_the_run_and_its_processes() -> None:
     before = children()
     with pytest.raises(UsageError, match="seven"):
-        list(workers.run(obey, [Job(7), Job(1)], 2, lost))
+        list(build.run_here(obey, [Job(7), Job(1)], 2, lost))
     assert children() == before
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_run_that_is_left_early_leaves_no_process_behind() -> None:
     before = children()
-    results = workers.run(obey, [Job(1), Job(2)], 1, lost)
+    results = build.run_here(obey, [Job(1), Job(2)], 1, lost)
     next(results)
     assert len(children()) > len(before)
     results.close()  # type: ignore[attr-defined]
@@ -551,23 +554,23 @@ def test_a_build_that_is_killed_before_it_saves_goes_on(runs: Path, fleet: Path,
 def test_no_signal_stops_the_last_saving(
     runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    real, saved = state.State.save, []
+    real, saved = inputs.State.save, []
 
-    def save(self: state.State, folder: Path) -> None:
+    def save(self: inputs.State, folder: Path) -> None:
         saved.append(len(self.files))
         if len(saved) == 2:
             os.kill(os.getpid(), number)
         real(self, folder)
 
-    monkeypatch.setattr(state.State, "save", save)
-    with interruption.heard(), pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(inputs.State, "save", save)
+    with signals.heard(), pytest.raises(KeyboardInterrupt):
         make(runs, fleet)
     assert saved == [0, 3]
     assert make(runs, fleet).read == 0
 
 
 def test_two_builds_at_once_do_not_mix(runs: Path, fleet: Path) -> None:
-    with state.locked(fleet), pytest.raises(UsageError, match="another build is at work"):
+    with inputs.locked(fleet), pytest.raises(UsageError, match="another build is at work"):
         make(runs, fleet)
     assert make(runs, fleet).launches == 5
 
@@ -683,7 +686,7 @@ def test_a_long_cell_goes_on_below_and_loses_nothing() -> None:
     assert max(map(len, shown.splitlines())) < 90
 
 
-@pytest.mark.parametrize(("extra", "module"), [("query", query), ("cluster", "ncukit.cluster")])
+@pytest.mark.parametrize(("extra", "module"), [("query", survey), ("cluster", "ncukit.cluster")])
 def test_without_an_extra_the_error_says_how_to_install_it(
     extra: str, module: Any, runs: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -805,7 +808,7 @@ def test_the_same_as_json(run: Run, runs: Path, fleet: Path) -> None:
     found = follows_its_schema(out)
     assert code == 4
     assert found["schema"] == "ncukit.built/1"
-    assert follows_its_schema((fleet / state.NAME).read_text())["schema"] == "ncukit.dataset/1"
+    assert follows_its_schema((fleet / inputs.NAME).read_text())["schema"] == "ncukit.dataset/1"
     assert (found["reports"], found["launches"], found["read"]) == (4, 5, 4)
     assert [error["code"] for error in found["errors"]] == ["report-format"]
 

@@ -12,8 +12,7 @@ import pytest
 
 from ncukit import demo_reports
 from ncukit.api import build_dataset, query_dataset
-from ncukit.dataset.partitions import PARTITION
-from ncukit.dataset.schema import CONTEXT, DOUBTS
+from ncukit.dataset.rows import CONTEXT, DOUBTS, PARTITION
 from tests.conftest import CHECKOUT
 
 PAGE = (CHECKOUT / "docs" / "dataset.md").read_text(encoding="utf-8")

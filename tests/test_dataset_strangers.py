@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from ncukit.dataset.survey import survey
-from ncukit.model.survey import Survey
+from ncukit.model.comparison import Survey
 from tests.command import Done, ncukit
 from tests.ncurep import Device, Launch, write_report
 

@@ -112,7 +112,7 @@ def test_so_does_an_experiment_with_it(lab: Lab) -> None:
 
 
 def test_the_default_is_the_case_that_is_compared_everywhere() -> None:
-    from ncukit.workload.names import look_up
+    from ncukit.run.workload.script import look_up
 
     defaults = look_up(DECODE, "decode").defaults
     assert defaults.items() >= {"mode": "'eager'", "requests": "32", "prompt": "512", "tokens": "64"}.items()

@@ -20,8 +20,8 @@ import typer
 
 import ncukit
 from ncukit import cli
-from ncukit.diagnose import RULES
-from ncukit.tools import failures
+from ncukit.judge import RULES
+from ncukit.run.tools import failures
 from scripts import reference
 from scripts.pages import codes, troubleshooting
 from tests import command as commands

@@ -11,10 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ncukit.errors import ReportError, ReportFormatError
-from ncukit.roofline.measured import read_measured
-from ncukit.schemas import documents, names, text
-from ncukit.schemas.check import fault
-from ncukit.schemas.documents import read_document, read_json
+from ncukit.roofline.place import read_measured
+from ncukit.schemas import check, names, text
+from ncukit.schemas.check import fault, read_document, read_json
 from tests.mutations import originals
 from tests.mutations.damage import damaged_json
 
@@ -116,7 +115,7 @@ def test_what_is_no_document_is_refused(content: bytes, words: str, tmp_path: Pa
 
 
 def test_a_document_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LARGEST", 1 << 20)
+    monkeypatch.setattr(check, "LARGEST", 1 << 20)
     file = tmp_path / "run.json"
     file.write_bytes(b" " * (2 << 20))
     with pytest.raises(ReportFormatError, match="it has 2 MiB"):

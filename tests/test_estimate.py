@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncukit import models
-from ncukit.catalog.skus import find_sku, skus
 from ncukit.errors import UsageError
+from ncukit.metrics.catalog import find_sku, skus
 from ncukit.model import Value
 from ncukit.model.work import SUSPECTS, TOLERANCE
 from ncukit.roofline import PRECISIONS, attainable
-from ncukit.roofline.models.signatures import EXAMPLES, make
+from ncukit.roofline.models.estimate import EXAMPLES, make
 from tests.builders import kernel
 
 RATES = st.floats(1e9, 1e16)

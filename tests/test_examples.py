@@ -21,7 +21,7 @@ import pytest
 import ncukit
 from ncukit import cli, demo_reports, demo_traces
 from ncukit.cli import output
-from ncukit.read.report import Source
+from ncukit.report.reader import Source
 from tests.conftest import CHECKOUT
 from tests.documented import PAGES, Example, blocks, command_examples, python_examples
 from tests.test_ranks import LOG, rank

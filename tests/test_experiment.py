@@ -11,9 +11,8 @@ from jsonschema import Draft202012Validator
 
 import ncukit
 from ncukit.api import read_experiment
-from ncukit.collect.experiment.bench import orders
-from ncukit.collect.experiment.options import ExperimentOptions, control_of, goal, prediction
 from ncukit.errors import ReportError, UsageError
+from ncukit.run.bench import ExperimentOptions, control_of, goal, orders, prediction
 from ncukit.schemas import text as schema_text
 from tests.runs import Lab, Outcome, gemm, with_driver
 

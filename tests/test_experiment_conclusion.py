@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.diagnose.experiment import conclude, effect
-from ncukit.diagnose.experiment.conclusion import wrong
-from ncukit.diagnose.experiment.conditions import cautions
-from ncukit.diagnose.experiment.traced import UNITS, traced, watched
-from ncukit.diagnose.timeline import analyse
+from ncukit.judge.conclusion import cautions, conclude, wrong
+from ncukit.judge.effect import UNITS, effect, traced, watched
 from ncukit.model.experiment import (
     Control,
     Correctness,
@@ -22,9 +19,10 @@ from ncukit.model.experiment import (
     Prediction,
     Repetition,
 )
-from ncukit.read.nsys import open_trace
 from ncukit.render.experiment.json import experiment_data
 from ncukit.render.experiment.text import experiment_text
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.region import analyse
 from tests.nsys_builder import LAUNCH, Builder
 
 MODE = Control("parameter", "mode", "eager", "graph")

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncukit.diagnose.experiment.effect import FEWEST, detectable, differs, effect, location, needed, pairs
-from ncukit.diagnose.experiment.student import cdf, quantile
 from ncukit.errors import UsageError
+from ncukit.judge.effect import FEWEST, cdf, detectable, differs, effect, location, needed, pairs, quantile
 from ncukit.model.experiment import Goal
 
 SEEDS = 2000

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.errors import UsageError
-from ncukit.whole import beside, write_text
+from ncukit.files import beside, write_text
 from tests.mutations.run import Ended, run
 from tests.mutations.warm import warm
 from tests.runs import RUN, WORKLOAD, Lab, furnished, wait_for, whole

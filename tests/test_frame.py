@@ -10,9 +10,9 @@ import pandas
 import pytest
 
 import ncukit
-from ncukit.catalog import load
 from ncukit.errors import UsageError
-from ncukit.frame import CONTEXT
+from ncukit.metrics import load
+from ncukit.tables import CONTEXT
 from tests.compared import A100, H100, compared, launch, unknown
 
 SAMPLES = ncukit.demo_reports()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ncukit.compare.gates import Gate, apply, parse
-from ncukit.compare.settings import Settings, load_settings
+from ncukit.comparison.gates import Gate, apply, parse
+from ncukit.comparison.options import Settings, load_settings
 from ncukit.errors import UsageError
 from ncukit.model import Value
 from ncukit.model.comparison import Outcome
@@ -180,8 +180,8 @@ def test_a_gate_for_a_kernel_looks_at_no_other() -> None:
 
 
 def test_every_other_side_is_gated() -> None:
-    from ncukit.compare import compare
-    from ncukit.compare.side import side_of
+    from ncukit.comparison import compare
+    from ncukit.comparison.baseline import side_of
 
     sides = [side_of([launch(dram_bytes=n)], f"{n}") for n in (100, 101, 200)]
     comparison = apply(compare(sides[0], sides[1:]), [parse("dram_bytes > +5%")])

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from ncukit import cli
-from ncukit.cli.failures import WrongUsage
+from ncukit.cli.output import WrongUsage
 from tests.documented import PAGES, Example, command_examples, help_examples
 
 PROGRAM: Any = typer.main.get_command(cli.application())

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from ncukit import whole
+from ncukit import files
 from ncukit.errors import UsageError
 from ncukit.model import Diagnosis
 from ncukit.render import html
@@ -461,7 +461,7 @@ def test_a_cache_that_takes_nothing_does_not_stop_a_page(
     def full(path: str, *_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device", path)
 
-    monkeypatch.setattr(whole.os, "open", full)
+    monkeypatch.setattr(files.os, "open", full)
     assert "<html" in rendered(transpose())
     assert not list(compiled.iterdir())
 

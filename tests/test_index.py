@@ -18,12 +18,12 @@ from ncukit import cli, demo_reports
 from ncukit.api import build_dataset, write_index
 from ncukit.dataset.survey import survey
 from ncukit.errors import ReportNotFound, UsageError
+from ncukit.model.comparison import Measured, Origin, Survey, Unusable
 from ncukit.model.run import Run, Timing
-from ncukit.model.survey import Measured, Origin, Survey, Unusable
-from ncukit.read.session import created
 from ncukit.render import html
 from ncukit.render.index.row import link
 from ncukit.render.index.view import page_view
+from ncukit.report.reader import created
 from tests.builders import TARGET, kernel, raw_kernel
 from tests.conftest import Tabs
 from tests.diagnoses import HOSTILE

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.read import isolate
+from ncukit.report import wire
 from tests import interruptions
 from tests.conftest import CHECKOUT
 from tests.interruptions import WORKS, at_work, left_over, stopped
@@ -124,7 +124,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 def test_what_a_destructor_swallows_comes_back(times: int) -> None:
     program = f"""
 import contextlib, os, signal, sys, time
-from ncukit import interruption
+from ncukit import signals as interruption
 
 class Closed:
     def __del__(self):
@@ -169,7 +169,7 @@ runpy.run_module("ncukit", run_name="__main__")
 
 MOMENTS = {
     "before it is heard": """
-import ncukit.interruption as module
+import ncukit.signals as module
 real = module.heard
 def heard():
     comes()
@@ -237,14 +237,14 @@ def blocked(status: str) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
 @pytest.mark.usefixtures("reader_of_users")
-@pytest.mark.parametrize("start", [isolate._fork, isolate._execute])
+@pytest.mark.parametrize("start", [wire._fork, wire._execute])
 def test_no_ctrl_c_reaches_a_reader_from_its_first_moment_on(
-    monkeypatch: pytest.MonkeyPatch, start: Callable[[str, bool], isolate._Start]
+    monkeypatch: pytest.MonkeyPatch, start: Callable[[str, bool], wire._Start]
 ) -> None:
     """The terminal sends it to all: a child that is still loading would show a traceback."""
-    monkeypatch.setattr(isolate, "_starter", lambda: start)
+    monkeypatch.setattr(wire, "_starter", lambda: start)
     before = children()
-    reader = isolate.Reader(str(interruptions.COPY))
+    reader = wire.Reader(str(interruptions.COPY))
     (child,) = children() - before
     assert blocked(Path(f"/proc/{child}/status").read_text())
     assert not blocked(Path("/proc/self/status").read_text())
@@ -256,7 +256,7 @@ def test_no_ctrl_c_reaches_a_worker_from_its_first_moment_on() -> None:
     """In a process of its own: only the first start of multiprocessing starts its tracker too."""
     program = """
 from pathlib import Path
-from ncukit.dataset.workers import _Worker
+from ncukit.dataset.build import _Worker
 if __name__ == "__main__":
     worker = _Worker(len)
     print(Path(f"/proc/{worker.process.pid}/status").read_text(), "|", Path("/proc/self/status").read_text())

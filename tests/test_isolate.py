@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.cli.failures import as_error
+from ncukit.cli.output import as_error
 from ncukit.errors import ReaderCrashed, ReportError
 from ncukit.model import Wanted
-from ncukit.read import isolate, native
-from ncukit.read.report import Source
+from ncukit.report import native, wire
+from ncukit.report.reader import Source
 
 pytestmark = pytest.mark.usefixtures("reader_of_users")
 NAMES = Wanted(metrics=frozenset({"gpu__time_duration.sum"}))
@@ -30,19 +30,19 @@ def sample() -> str:
     return str(demo_reports()[0])
 
 
-@pytest.mark.parametrize("start", [isolate._fork, isolate._execute], ids=["forked", "a new interpreter"])
+@pytest.mark.parametrize("start", [wire._fork, wire._execute], ids=["forked", "a new interpreter"])
 def test_every_kind_of_child_gives_the_same_results(monkeypatch, sample, start):
-    monkeypatch.setattr(isolate, "_starter", lambda: start)
-    found = list(isolate.results(sample, NAMES))
+    monkeypatch.setattr(wire, "_starter", lambda: start)
+    found = list(wire.results(sample, NAMES))
     assert found == list(native.results(native.load(sample), NAMES))
     assert found
 
 
 def test_a_child_that_aborts_is_a_named_error_and_the_caller_lives(monkeypatch, sample):
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
     monkeypatch.setattr(native, "load", lambda path: os.abort())
     with pytest.raises(ReaderCrashed) as caught:
-        list(isolate.results(sample, NAMES))
+        list(wire.results(sample, NAMES))
     assert "the reader crashed on this file (SIGABRT)" in caught.value.message
     assert caught.value.exit_code == 4
 
@@ -52,19 +52,19 @@ def test_a_child_that_dies_in_the_middle_gives_what_it_read_and_then_the_error(m
         yield {"index": 0}
         os.kill(os.getpid(), signal.SIGSEGV)
 
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
     monkeypatch.setattr(native, "results", dies_after_one)
-    results = isolate.results(sample, NAMES)
+    results = wire.results(sample, NAMES)
     assert next(results) == {"index": 0}
     with pytest.raises(ReaderCrashed, match="SIGSEGV"):
         next(results)
 
 
 def test_a_child_that_raises_says_what(monkeypatch, sample):
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
     monkeypatch.setattr(native, "results", lambda context, wanted: iter([{"bad": object()}]))
     with pytest.raises(ReaderCrashed, match="TypeError"):
-        list(isolate.results(sample, NAMES))
+        list(wire.results(sample, NAMES))
 
 
 @pytest.mark.parametrize("isolated", [True, False], ids=["isolated", "in process"])
@@ -76,7 +76,7 @@ def test_a_child_that_raises_says_what(monkeypatch, sample):
 def test_what_the_library_raises_on_damaged_content_is_the_file_s_fault(
     monkeypatch, sample, raised, isolated
 ):
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
     monkeypatch.setattr(native, "results", raising(raised("in the content")))
     with pytest.raises(ReportError, match=f"{raised.__name__}: in the content"):
         list(Source(sample, isolate=isolated).launches(NAMES))
@@ -89,7 +89,7 @@ def test_what_the_library_raises_on_damaged_content_is_the_file_s_fault(
     ids=lambda kind: kind.__name__,
 )
 def test_a_fault_of_the_program_is_not_blamed_on_the_file(monkeypatch, sample, raised, isolated):
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
     monkeypatch.setattr(native, "results", raising(raised("of ours")))
     with pytest.raises(Exception, match="of ours") as caught:
         list(Source(sample, isolate=isolated).launches(NAMES))
@@ -109,26 +109,26 @@ def raising(error):
 def test_a_new_interpreter_imports_nothing_from_the_current_folder(monkeypatch, sample, tmp_path):
     (tmp_path / "json.py").write_text("raise SystemExit('taken from the current folder')\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._execute)
-    assert list(isolate.results(os.path.abspath(sample), NAMES))
+    monkeypatch.setattr(wire, "_starter", lambda: wire._execute)
+    assert list(wire.results(os.path.abspath(sample), NAMES))
 
 
 def test_a_child_that_hangs_is_ended(monkeypatch, sample):
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
-    monkeypatch.setattr(isolate, "_HANG", 1)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
+    monkeypatch.setattr(wire, "_HANG", 1)
     monkeypatch.setattr(native, "load", lambda path: time.sleep(60))
     began = time.monotonic()
     with pytest.raises(ReaderCrashed, match="made no progress"):
-        list(isolate.results(sample, NAMES))
+        list(wire.results(sample, NAMES))
     assert time.monotonic() - began < 10
 
 
 def test_a_caller_that_takes_its_time_loses_nothing(monkeypatch, sample):
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
-    monkeypatch.setattr(isolate, "_HANG", 1)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
+    monkeypatch.setattr(wire, "_HANG", 1)
     big = [{"index": index, "text": "x" * (3 << 20)} for index in range(3)]  # more than a pipe holds
     monkeypatch.setattr(native, "results", lambda context, wanted: iter(big))
-    results = isolate.results(sample, NAMES)
+    results = wire.results(sample, NAMES)
     first = next(results)
     time.sleep(1.5)
     assert [first, *results] == big
@@ -142,7 +142,7 @@ def children() -> set[str]:
 
 def test_a_reader_that_is_never_asked_leaves_no_child_behind(sample):
     before = children()
-    reader = isolate.Reader(sample)
+    reader = wire.Reader(sample)
     assert children() > before
     reader.close()
     assert children() == before
@@ -150,7 +150,7 @@ def test_a_reader_that_is_never_asked_leaves_no_child_behind(sample):
 
 def test_a_caller_that_stops_early_leaves_no_child_behind(sample):
     before = children()
-    results = isolate.results(sample, NAMES)
+    results = wire.results(sample, NAMES)
     next(results)
     results.close()
     assert children() == before
@@ -161,7 +161,7 @@ def test_beside_other_threads_nothing_is_forked():
     thread = threading.Thread(target=stop.wait)
     thread.start()
     try:
-        assert isolate._starter() is isolate._execute
+        assert wire._starter() is wire._execute
     finally:
         stop.set()
         thread.join()
@@ -169,28 +169,28 @@ def test_beside_other_threads_nothing_is_forked():
 
 def test_with_the_native_library_in_use_nothing_is_forked(monkeypatch):
     monkeypatch.setitem(sys.modules, "ncu_report", object())
-    assert isolate._starter() is isolate._execute
+    assert wire._starter() is wire._execute
 
 
 def test_a_missing_file_ends_in_the_reader_s_error(tmp_path: Path):
     with pytest.raises(ReaderCrashed):
-        list(isolate.results(str(tmp_path / "none.ncu-rep"), NAMES))
+        list(wire.results(str(tmp_path / "none.ncu-rep"), NAMES))
 
 
 def test_where_children_are_not_waited_for_reports_are_read_all_the_same(sample):
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        found = list(isolate.results(sample, NAMES))
+        found = list(wire.results(sample, NAMES))
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert found == list(native.results(native.load(sample), NAMES))
 
 
-@pytest.mark.parametrize("start", [isolate._fork, isolate._execute], ids=["forked", "a new interpreter"])
+@pytest.mark.parametrize("start", [wire._fork, wire._execute], ids=["forked", "a new interpreter"])
 def test_a_report_that_goes_away_is_named(monkeypatch, tmp_path, start):
-    monkeypatch.setattr(isolate, "_starter", lambda: start)
+    monkeypatch.setattr(wire, "_starter", lambda: start)
     with pytest.raises(ReaderCrashed, match=r"FileNotFoundError: .*gone.ncu-rep"):
-        list(isolate.results(str(tmp_path / "gone.ncu-rep"), NAMES))
+        list(wire.results(str(tmp_path / "gone.ncu-rep"), NAMES))
 
 
 def test_a_report_is_read_anew_in_a_process_that_was_forked_since(sample):
@@ -235,14 +235,14 @@ def test_a_child_is_ended_when_its_start_is_interrupted(monkeypatch, sample):
     before, started = children(), []
 
     def fork(path):
-        start = isolate._fork(path)
+        start = wire._fork(path)
         started.append((start, children() - before))
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return start
 
-    monkeypatch.setattr(isolate, "_starter", lambda: fork)
+    monkeypatch.setattr(wire, "_starter", lambda: fork)
     with pytest.raises(KeyboardInterrupt):
-        isolate.Reader(sample)
+        wire.Reader(sample)
     (((_, requests, answers), born),) = started
     assert requests.closed
     assert answers.closed
@@ -308,7 +308,7 @@ def test_where_hardly_a_file_can_be_open_the_error_says_so(sample, files):
 def test_pipes_that_cannot_be_had_leave_no_file_open():
     program = """
 import os, resource
-from ncukit.read import isolate
+from ncukit.report import wire as isolate
 lowest = os.dup(0)
 os.close(lowest)
 resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 3, 100))
@@ -337,11 +337,11 @@ def test_where_memory_is_limited_a_reader_that_ends_names_it(sample, kilobytes):
 
 @pytest.mark.parametrize("limit", [1 << 27, -1], ids=["limited", "free"])
 def test_a_crash_names_the_limit_of_memory_where_there_is_one(monkeypatch, sample, limit):
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
     monkeypatch.setattr(native, "load", lambda path: os.abort())
     monkeypatch.setattr("resource.getrlimit", lambda which: (limit, limit))
     with pytest.raises(ReaderCrashed) as caught:
-        list(isolate.results(sample, NAMES))
+        list(wire.results(sample, NAMES))
     assert ("memory is limited here (ulimit -v)" in (caught.value.hint or "")) == (limit > 0)
 
 
@@ -350,8 +350,8 @@ def test_a_library_that_cannot_be_loaded_for_lack_of_memory_is_no_fault_of_ncuki
     def load(path):
         raise ImportError("failed to map segment from shared object")
 
-    monkeypatch.setattr(isolate, "_starter", lambda: isolate._fork)
+    monkeypatch.setattr(wire, "_starter", lambda: wire._fork)
     monkeypatch.setattr(native, "load", load)
     monkeypatch.setattr("resource.getrlimit", lambda which: (limit, limit))
     with pytest.raises(MemoryError if limit > 0 else RuntimeError):
-        list(isolate.results(sample, NAMES))
+        list(wire.results(sample, NAMES))

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ncukit import api
-from ncukit.diagnose import diagnose, launch_facts, links, occupancy, split
-from ncukit.diagnose.shares import _Ruler
-from ncukit.diagnose.source.view import _Builder
+from ncukit.judge import diagnose, ledger, memory_flow, occupancy
+from ncukit.judge.shares import _Ruler
+from ncukit.judge.source_view import _Builder
 from ncukit.model import Diagnosis, Kernel
 from tests.command import ncukit
 
@@ -46,8 +46,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     watch(_Ruler, "shares", "shares")
     watch(_Builder, "view", "source view")
-    watch(links, "memory_links", "links")
-    watch(split, "split", "split")
+    watch(memory_flow, "memory_links", "links")
+    watch(memory_flow, "split", "split")
     return count
 
 
@@ -85,7 +85,7 @@ def test_what_was_judged_is_kept() -> None:
 def test_the_last_launches_alone_keep_their_source_view(counted: Counter[str]) -> None:
     """A view of a large kernel takes megabytes, and a report may hold thousands of launches."""
     kernel = gemm()
-    found = [diagnose(kernel) for _ in range(launch_facts.KEPT + 1)]
+    found = [diagnose(kernel) for _ in range(ledger.KEPT + 1)]
     assert counted["source view"] == len(found)
     assert found[-1].facts.source is not None
     assert counted["source view"] == len(found)

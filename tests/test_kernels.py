@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from ncukit import models
-from ncukit.diagnose import RULES
-from ncukit.diagnose.timeline.region import CLASSES
-from ncukit.workload import names
+from ncukit.judge import RULES
+from ncukit.run.workload import script
+from ncukit.trace.region import CLASSES
 from scripts.kernels import FOLDER, TARGET, header, table, workloads
 from tests.conftest import CHECKOUT
 
@@ -114,7 +114,7 @@ def test_the_index_is_made_from_the_headers():
 
 @each(PYTHON)
 def test_the_name_of_a_python_file_is_its_workload_and_found_before_it_runs(path):
-    found = names.look_up(path, path.stem)
+    found = script.look_up(path, path.stem)
     assert found.kind == "workload"
     assert SMALL[path.stem].keys() == found.defaults.keys()
 
@@ -268,8 +268,8 @@ def test_a_size_that_cannot_be_is_refused(argument, emulated):
 RUN = """
 import json, sys
 from pathlib import Path
-from ncukit.workload import script
-from ncukit.workload.correct import compare
+from ncukit.run.workload import script
+from ncukit.run.workload.correctness import compare
 
 found = {}
 for path, parameters in json.loads(sys.argv[1]):

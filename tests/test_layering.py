@@ -14,36 +14,28 @@ from tests.conftest import CHECKOUT
 
 # Lower ranks know nothing of higher ones; a module may import its own rank (docs/architecture.md shows this).
 RANKS = (
-    {
-        "errors",
-        "media",
-        "resources",
-        "interpreter",
-        "interruption",
-        "whole",
-        "folders",
-        "quantity",
-        "schemas",
-        "record",
-    },
-    {"model", "tools", "catalog", "workload", "cluster"},
-    {"collect", "read", "normalise", "roofline", "frame"},
-    {"diagnose"},
-    {"compare", "dataset", "render"},
+    {"errors", "media", "files", "signals", "folders", "quantity", "schemas", "record"},
+    {"model", "run.tools", "metrics", "run.workload", "cluster"},
+    {"report", "trace.reading", "metrics.normalise", "roofline", "run", "tables"},
+    {"trace"},
+    {"judge"},
+    {"comparison", "dataset", "render"},
     {"api"},
     {"cli"},
     {"__main__"},
 )
+READING = frozenset({"events", "files", "nsys", "nsys_events", "torch_events"})
+# Modules of ncukit/trace/ that read and conclude nothing.
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
 # The only places that may load these when they run; mentions for type checkers cost nothing.
 OWNERS = {
-    "ncu_report": ("read/native.py",),
-    "pandas": ("frame.py",),
-    "subprocess": ("tools/",),
-    "torch": ("workload/",),
+    "ncu_report": ("report/native.py",),
+    "pandas": ("tables.py",),
+    "subprocess": ("run/tools/",),
+    "torch": ("run/workload/",),
     "plotly": (),  # only its packaged JavaScript is read
     "pyarrow": ("dataset/",),
-    "duckdb": ("dataset/query.py",),
+    "duckdb": ("dataset/survey.py",),
     "distributed": ("cluster.py",),
     "dask": (),
 }
@@ -53,10 +45,10 @@ NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
 
 SHOWING: dict[str, frozenset[str]] = {
-    "render/timeline/strip.py": frozenset({"calls", "copies", "devices", "intervals", "names", "scope"}),
-    "render/timeline/trace.py": frozenset({"calls", "scope"}),
+    "render/timeline/strip.py": frozenset({"activity", "intervals", "scope"}),
+    "render/timeline/trace.py": frozenset({"activity", "scope"}),
 }
-"""Modules of ncukit/diagnose/timeline/ that drawing the events of a trace reads: columns, their arithmetic
+"""Modules of ncukit/trace/ that drawing the events of a trace reads: columns, their arithmetic
 and names, no judgement.  All else that is shown stands in records (ncukit/model/)."""
 
 JUDGING = frozenset(
@@ -84,28 +76,37 @@ def _imports(path: Path) -> Iterator[tuple[str, bool]]:
             yield from ((alias.name, id(node) in typing_only) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative imports hide the layer"
-            names = (
-                [f"ncukit.{alias.name}" for alias in node.names] if node.module == "ncukit" else [node.module]
-            )
-            yield from ((str(name), id(node) in typing_only) for name in names)
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                name = inner if node.module == "ncukit" or _is_module(inner) else str(node.module)
+                yield name, id(node) in typing_only
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             yield from ((str(a.value), False) for a in node.args[:1] if isinstance(a, ast.Constant))
+
+
+def _is_module(dotted: str) -> bool:
+    path = CHECKOUT.joinpath(*dotted.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def layer(dotted: str) -> str:
     """Return the part of ncukit that a module belongs to.
 
-    >>> layer("ncukit.read.native")
-    'read'
+    >>> layer("ncukit.report.native"), layer("ncukit.run.tools.ncu"), layer("ncukit.trace.nsys")
+    ('report', 'run.tools', 'trace.reading')
     """
-    return dotted.split(".")[1]
+    parts = dotted.split(".")[1:]
+    if parts[0] == "trace" and parts[-1] in READING:
+        return "trace.reading"
+    inner = ".".join(parts[:2])
+    return inner if inner in RANK else parts[0]
 
 
 @pytest.mark.parametrize("module", NAMES)
 def test_imports_run_one_way(module: str) -> None:
-    own = module.split("/")[0].removesuffix(".py")
-    if own == "__init__":
+    if module == "__init__.py":
         return
+    own = layer(f"ncukit.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}")
     for name, _ in imports(PACKAGE / module):
         if name.startswith("ncukit.") and (used := layer(name)) in RANK:
             assert RANK[used] <= RANK[own], f"{module} imports {name}"
@@ -121,18 +122,20 @@ def test_each_heavy_library_is_imported_by_its_owner_only(module: str) -> None:
 
 @pytest.mark.parametrize("module", [name for name in NAMES if name.startswith("render/")])
 def test_rendering_judges_nothing(module: str) -> None:
-    allowed = {f"ncukit.diagnose.timeline.{name}" for name in SHOWING.get(module, ())}
+    allowed = {f"ncukit.trace.{name}" for name in SHOWING.get(module, ())}
     judging = [
-        name for name, typing_only in imports(PACKAGE / module)
-        if name.startswith("ncukit.diagnose") and not typing_only and name not in allowed
-    ]  # fmt: skip
+        name
+        for name, typing_only in imports(PACKAGE / module)
+        if name.startswith(("ncukit.judge", "ncukit.trace."))
+        and not (typing_only or name in allowed or layer(name) == "trace.reading")
+    ]
     assert bool(judging) == (module in JUDGING), f"{module} imports {', '.join(judging) or 'none'}"
 
 
 def test_what_rendering_may_read_of_traces_is_read() -> None:
     for module, names in SHOWING.items():
         used = {name for name, _ in imports(PACKAGE / module)}
-        assert {f"ncukit.diagnose.timeline.{name}" for name in names} <= used
+        assert {f"ncukit.trace.{name}" for name in names} <= used
 
 
 def test_every_part_has_a_rank() -> None:

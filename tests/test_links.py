@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.launch_facts import FactsOnDemand
-from ncukit.diagnose.links import LINKS, memory_links
+from ncukit.judge.facts import Facts
+from ncukit.judge.ledger import FactsOnDemand
+from ncukit.judge.memory_flow import LINKS, memory_links
 from ncukit.model import Diagnosis, Kernel, Roofline, Value, Verdict
-from ncukit.model.links import Link, MemoryLinks
+from ncukit.model.shares import Link, MemoryLinks
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.memory import memory
 from ncukit.render.view.memory_chart import THICKEST, THINNEST, WIDTH, chart, thickness

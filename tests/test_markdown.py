@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ncukit import cli, demo_reports
-from ncukit.diagnose import diagnose
+from ncukit.judge import diagnose
 from ncukit.render.advice import of_launches
 from ncukit.render.gfm import escape
 from ncukit.render.markdown import ROWS, report_markdown

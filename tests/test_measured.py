@@ -14,12 +14,12 @@ from jsonschema import Draft202012Validator
 from ncukit import cli, demo_reports, diagnose, read
 from ncukit.errors import ReportError, UsageError
 from ncukit.model import Diagnosis
-from ncukit.model.probe import Probed
+from ncukit.model.experiment import Probed
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.probe import write_probe
 from ncukit.render.text.parts import flat
 from ncukit.render.view.roofs import section
-from ncukit.roofline.measured import read_measured
+from ncukit.roofline.place import read_measured
 from ncukit.schemas import text as schema_text
 
 SAMPLE = next(path for path in demo_reports() if path.stem == "copy-dram")

@@ -105,8 +105,8 @@ def test_markdown_shows_a_name_as_it_is(name: str) -> None:
 
 
 FREE = {
-    "ensure_ascii": {"media.py", "documents.py", "data.py", "result.py", "html.py"},
-    "quote": {"media.py", "extras.py"},
+    "ensure_ascii": {"media.py", "check.py", "data.py", "script.py", "html.py"},
+    "quote": {"media.py", "locate.py"},
 }
 """Who may write JSON or a shell's word by itself: what checks, makes keys, hands over to ncukit, escapes for
 a page, and names the packages to install."""

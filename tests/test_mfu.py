@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 
 from ncukit import cli
 from ncukit import mfu as utilisation
-from ncukit.catalog import load
-from ncukit.catalog.skus import find_sku, skus
 from ncukit.errors import UsageError
+from ncukit.metrics import load
+from ncukit.metrics.catalog import find_sku, skus
 from ncukit.render.mfu import mfu_text
 from ncukit.roofline.mfu import Attention
 from ncukit.schemas import text as schema_text

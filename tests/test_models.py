@@ -16,8 +16,8 @@ from ncukit import models
 from ncukit.errors import UsageError
 from ncukit.model import Value
 from ncukit.roofline import PRECISIONS, attainable
-from ncukit.roofline.models.dtypes import ALIASES, BITS, dtype_of, size
-from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make
+from ncukit.roofline.models.estimate import EXAMPLES, MODELS, make
+from ncukit.roofline.models.terms import ALIASES, BITS, dtype_of, size
 from tests.builders import kernel
 
 SMALL = st.integers(1, 5)

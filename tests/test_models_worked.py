@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from ncukit import models
 from ncukit.errors import UsageError
 from ncukit.model.work import WorkModel
-from ncukit.roofline.models.dtypes import BITS
-from ncukit.roofline.models.signatures import EXAMPLES, MODELS, SYNONYMS, make, named, parameters
+from ncukit.roofline.models.estimate import EXAMPLES, MODELS, SYNONYMS, make, named, parameters
+from ncukit.roofline.models.terms import BITS
 from scripts.pages import models as documents
 from tests.test_models import Number, counted, dot, matrix
 

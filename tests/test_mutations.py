@@ -69,7 +69,7 @@ def test_a_mutated_report_is_refused_or_read(seed: int, originals: list[Path], t
 
 def results(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield begin and end of each result in ``data``, found by the reader's own walk."""
-    from ncukit.read.blocks import _fields
+    from ncukit.report.blocks import _fields
 
     pos = 8 + int.from_bytes(data[4:8], "little")
     while pos < len(data):

@@ -11,8 +11,8 @@ import pytest
 
 from ncukit import demo_reports
 from ncukit.model import Wanted
-from ncukit.read import native, values
-from ncukit.read.report import Source
+from ncukit.report import native, source_code
+from ncukit.report.reader import Source
 from tests.conftest import each_report
 from tests.ncurep import Device, Launch, write_report
 
@@ -24,7 +24,7 @@ class Metric:
         self.number = number
 
     def kind(self) -> int:
-        return values.DOUBLE
+        return source_code.DOUBLE
 
     def as_double(self) -> float:
         return float(self.number)
@@ -141,9 +141,11 @@ def agree(report: Path) -> None:
     kinds = set()
     for metric in every_metric(report):
         kinds.add(type(metric.value()))
-        assert same(values.value(metric), metric.value()), metric.name()
+        assert same(source_code.value(metric), metric.value()), metric.name()
         count = min(metric.num_instances(), 50)
-        assert all(map(same, values.column(metric, count), map(metric.value, range(count)))), metric.name()
+        assert all(map(same, source_code.column(metric, count), map(metric.value, range(count)))), (
+            metric.name()
+        )
     assert {float, int, str} <= kinds
 
 

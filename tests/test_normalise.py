@@ -7,8 +7,8 @@ import math
 import pytest
 
 from ncukit.api import read
-from ncukit.catalog import load
-from ncukit.normalise import normalise
+from ncukit.metrics import load
+from ncukit.metrics.normalise import normalise
 from tests.builders import raw_kernel
 from tests.conftest import each_report, shared_folder
 from tests.real import judged

@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from ncukit import cli
-from ncukit.collect import identity
+from ncukit.run import target
 from tests import hostile
 from tests.conftest import CHECKOUT
 from tests.runs import furnished
@@ -167,7 +167,7 @@ def test_no_program_of_a_repository_s_configuration_is_run(repository: Path, tmp
         git(repository, "config", name, str(program))
     canary.unlink(missing_ok=True)
     (repository / "work.py").write_text("print(2)\n")
-    found = identity.git_data(repository / "work.py", os.environ)
+    found = target.git_data(repository / "work.py", os.environ)
     assert found is not None
     assert found["modified"]
     assert not canary.exists()
@@ -185,18 +185,18 @@ def test_no_transport_of_a_partial_clone_is_run(repository: Path, tmp_path: Path
         "protocol.ext.allow": "always",
     }.items():
         git(repository, "config", name, value)
-    identity.git_data(repository / "work.py", os.environ)
+    target.git_data(repository / "work.py", os.environ)
     assert not canary.exists()
 
 
 def test_git_says_whether_the_script_is_as_committed(repository: Path) -> None:
     script = repository / "work.py"
     head = git(repository, "rev-parse", "HEAD")
-    assert identity.git_data(script, os.environ) == {"revision": head, "modified": False}
+    assert target.git_data(script, os.environ) == {"revision": head, "modified": False}
     script.write_bytes(b"print(1)\r\n")
-    assert identity.git_data(script, os.environ) == {"revision": head, "modified": False}
+    assert target.git_data(script, os.environ) == {"revision": head, "modified": False}
     script.write_text("print(2)\n")
-    assert identity.git_data(script, os.environ) == {"revision": head, "modified": True}
+    assert target.git_data(script, os.environ) == {"revision": head, "modified": True}
     (repository / "new.py").write_text("")
-    assert identity.git_data(repository / "new.py", os.environ) == {"revision": head, "modified": True}
-    assert identity.git_data(repository.parent / "outside.py", os.environ) is None
+    assert target.git_data(repository / "new.py", os.environ) == {"revision": head, "modified": True}
+    assert target.git_data(repository.parent / "outside.py", os.environ) is None

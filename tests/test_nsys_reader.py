@@ -23,7 +23,7 @@ from ncukit.errors import (
     ToolError,
 )
 from ncukit.model.trace import Trace
-from ncukit.read.nsys import open_trace, report_version
+from ncukit.trace.nsys import open_trace, report_version
 from tests.conftest import no_shared, shared_folder
 from tests.nsys_builder import LAUNCH, Builder
 
@@ -422,7 +422,7 @@ def stats(nsys: Path, path: Path, report: str) -> list[dict[str, str]]:
 
 def assert_equals_stats(nsys: Path, path: Path, work: Path) -> None:
     """Compare every total and count of ``path`` with stock ``nsys stats``, to the nanosecond."""
-    from ncukit.diagnose.timeline import analyse
+    from ncukit.trace.region import analyse
 
     copy = work / "copy.sqlite"  # nsys stats adds indexes to the file that it reads
     copy.write_bytes(path.read_bytes())
@@ -545,7 +545,7 @@ def test_without_nsys_the_needed_version_is_named(tmp_path: Path, monkeypatch: p
     path.write_bytes(b"NVIDIA Tegra Profiler Report 2025@5@2@266-255236693005v0.\n" + bytes(100))
     monkeypatch.delenv("NCUKIT_NSYS", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("ncukit.tools.locate.FOLDERS", {"nsys": ()})
+    monkeypatch.setattr("ncukit.run.tools.locate.FOLDERS", {"nsys": ()})
     error = refused(path)
     assert isinstance(error, ToolError)
     assert "nsys 2025.5.2.266 or newer" in error.hint

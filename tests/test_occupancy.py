@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ncukit.api import read
-from ncukit.diagnose.occupancy import configuration, missing, occupancy
+from ncukit.judge.occupancy import configuration, missing_for_occupancy, occupancy
+from ncukit.metrics.normalise import normalise, wanted
 from ncukit.model import Kernel
-from ncukit.model.occupancy import Limit, Occupancy, OccupancyCurve
-from ncukit.normalise import normalise, wanted
-from ncukit.read.report import Source
+from ncukit.model.shares import Limit, Occupancy, OccupancyCurve
+from ncukit.report.reader import Source
 from tests.builders import kernel
 
 H100: dict[str, Any] = {
@@ -111,7 +111,7 @@ def test_shared_memory_beyond_the_carve_out_counts_with_the_largest_one():
 def test_nothing_is_said_without_the_device_or_the_launch():
     bare = kernel(block_size=256)
     assert occupancy(bare) is None
-    assert "the size of the register file" in missing(bare)
+    assert "the size of the register file" in missing_for_occupancy(bare)
     assert configuration(bare) is None
 
 

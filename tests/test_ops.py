@@ -14,18 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncukit.diagnose.ops import SORTS, analyse, ordered
-from ncukit.diagnose.ops.checks import against_torch
-from ncukit.diagnose.ops.host import from_samples, from_stacks
-from ncukit.diagnose.ops.nesting import nest
-from ncukit.diagnose.ops.utilisation import sampled, utilisation
-from ncukit.diagnose.ops.within import within
-from ncukit.diagnose.timeline.intervals import union
-from ncukit.diagnose.timeline.scope import whole
 from ncukit.errors import UsageError
 from ncukit.model.ops import Operator, Ops, Stay
 from ncukit.model.trace import Columns
-from ncukit.read.torch_trace import read_torch
+from ncukit.trace.host_functions import from_samples, from_stacks
+from ncukit.trace.intervals import union
+from ncukit.trace.operator_table import SORTS, against_torch, analyse_operators, ordered, sampled, utilisation
+from ncukit.trace.operators import nest, within
+from ncukit.trace.scope import whole
+from ncukit.trace.torch_events import read_torch
 from tests.conftest import no_shared, shared_folder
 from tests.torch_builder import FLAVOURS, TorchBuilder, training
 
@@ -36,7 +33,7 @@ Analysed = Callable[[TorchBuilder], Ops]
 @pytest.fixture
 def analysed(tmp_path: Path) -> Analysed:
     """Write a builder's trace, read it back and analyse it."""
-    return lambda builder: analyse(read_torch(builder.write(tmp_path / "t.json")))
+    return lambda builder: analyse_operators(read_torch(builder.write(tmp_path / "t.json")))
 
 
 def named(ops: Ops, name: str) -> Operator:
@@ -170,7 +167,7 @@ def test_a_range_holds_what_began_in_it_and_what_that_launched(flavour: str, tmp
     b.annotation("ProfilerStep#1", 1000, 900)
     b.launch("late()", 1800, 2700, 11)  # launched inside, runs after it
     read = read_torch(b.write(tmp_path / "t.json"))
-    ops = analyse(within(read, "ProfilerStep#1"))
+    ops = analyse_operators(within(read, "ProfilerStep#1"))
     assert {o.calls for o in ops.operators} == {1}
     assert ops.attribution.work == (105 + 11) * US
     with pytest.raises(UsageError, match="there is no annotation") as error:
@@ -185,7 +182,7 @@ def test_a_range_of_a_trace_without_a_gpu_holds_its_operators(tmp_path: Path) ->
     b.annotation("forward", 15, 10)
     b.annotation("nothing", 40, 10)
     read = read_torch(b.write(tmp_path / "t.json"))
-    assert [o.name for o in analyse(within(read, "forward")).operators] == ["aten::relu"]
+    assert [o.name for o in analyse_operators(within(read, "forward")).operators] == ["aten::relu"]
     with pytest.raises(UsageError, match="no operator began inside"):
         within(read, "nothing")
 
@@ -270,7 +267,7 @@ def raw(path: Path) -> list[dict[str, Any]]:
 
 @real
 def test_the_sums_of_operators_are_those_of_the_trace(path: Path) -> None:
-    ops = analyse(read_torch(path))
+    ops = analyse_operators(read_torch(path))
     events = raw(path)
     work = [e for e in events if e.get("cat") in GPU_WORK]
     assert ops.attribution.n == len(work)
@@ -309,7 +306,7 @@ def test_each_operator_has_the_time_that_a_search_of_the_trace_gives_it(path: Pa
             innermost = max(around, key=lambda o: (o["ts"], -o["dur"], o["args"]["External id"]))
             own[innermost["name"]] += round(e["dur"] * 1000)
     found: Counter[str] = Counter()
-    for o in analyse(read_torch(path)).operators:
+    for o in analyse_operators(read_torch(path)).operators:
         found[o.name] += o.device_self
     assert +found == +own
 
@@ -325,7 +322,7 @@ def test_calls_and_ids_agree_where_both_are_there(path: Path) -> None:
     for e in work:
         by_id[ids[e["args"]["External id"]]] += round(e["dur"] * 1000)
     found: Counter[str] = Counter()
-    for o in analyse(read_torch(path)).operators:
+    for o in analyse_operators(read_torch(path)).operators:
         found[o.name] += o.device_self
     assert +found == by_id
 
@@ -398,11 +395,11 @@ def test_what_samples_could_show_is_not_the_busy_share(tmp_path: Path) -> None:
 
 def test_the_kernel_that_deserves_ncu_comes_with_its_operator_and_command(tmp_path: Path) -> None:
     read = read_torch(training().write(tmp_path / "t.json"))
-    found = analyse(read).deserving
+    found = analyse_operators(read).deserving
     assert (found.short, found.operator) == ("gemm", "aten::mm")
     assert found.share == pytest.approx(100 * 210 / 270)
     assert found.command == "ncukit profile --gpu-kernel 'regex:^gemm$' -- python YOUR_SCRIPT.py"
-    own = analyse(read, ["my model.py", "--kernel", "step", "--param", "n=8"]).deserving
+    own = analyse_operators(read, ["my model.py", "--kernel", "step", "--param", "n=8"]).deserving
     assert own.command == "ncukit profile --gpu-kernel 'regex:^gemm$' 'my model.py' --kernel step --param n=8"
 
 

@@ -15,16 +15,16 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ncukit import api
-from ncukit.collect.operators import Recorded, record
-from ncukit.collect.options import ProfileOptions
-from ncukit.collect.target import resolve
 from ncukit.errors import ReportError, ToolError, UsageError
 from ncukit.model.ops import Ops, Stay
-from ncukit.read.host_samples import read_counts, read_pyspy
 from ncukit.render.ops.json import ops_data
+from ncukit.run.measure import Recorded, record
+from ncukit.run.options import ProfileOptions
+from ncukit.run.target import resolve
+from ncukit.run.tools import nsys
+from ncukit.run.tools.process import Completed
 from ncukit.schemas import text as schema_text
-from ncukit.tools import pyspy
-from ncukit.tools.run import Completed
+from ncukit.trace.files import read_counts, read_pyspy
 from tests import command as commands
 from tests.command import Done
 from tests.conftest import no_shared, shared_folder
@@ -310,7 +310,7 @@ def test_a_script_is_run_and_its_operators_are_those_that_torch_counts(counted: 
 def test_where_py_spy_is_missing_cprofile_counts_and_that_is_said(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pyspy, "find", lambda environ: None)
+    monkeypatch.setattr(nsys, "find_pyspy", lambda environ: None)
     kept = model.with_name("counted.json.gz")
     counted = api.ops(model, kernel="step", calls=3, trace=kept, host=True)
     assert counted.host is not None
@@ -322,8 +322,8 @@ def test_where_py_spy_is_missing_cprofile_counts_and_that_is_said(
 
 @needs_torch
 def test_py_spy_samples_the_region(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyspy, "RATE", 100)  # at 500 the imports alone may take half a minute
-    if pyspy.find(os.environ) is None:
+    monkeypatch.setattr(nsys, "RATE", 100)  # at 500 the imports alone may take half a minute
+    if nsys.find_pyspy(os.environ) is None:
         pytest.skip("py-spy is not installed (pip install ncukit[host])")
     found = api.ops(model, kernel="step", calls=60, trace=model.with_name("spied.json.gz"), host=True)
     assert found.host is not None
@@ -378,7 +378,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         trace.parent.mkdir(parents=True, exist_ok=True)
         return Recorded(b.write(trace), said, {"NCCL_ALGO": "Ring"}, stays if how["host"] else ())
 
-    monkeypatch.setattr("ncukit.collect.operators.record", stand_in)
+    monkeypatch.setattr("ncukit.run.measure.record", stand_in)
     return asked
 
 
@@ -478,7 +478,7 @@ def test_why_py_spy_took_no_sample_is_said(stderr: str, there: bool, why: str, t
     output = tmp_path / "s.json"
     if there:
         output.write_text("[]")
-    said = pyspy.refused(Completed(("py-spy",), 1, lines=(("stderr", stderr),)), output)
+    said = nsys.refused(Completed(("py-spy",), 1, lines=(("stderr", stderr),)), output)
     assert why in said
     assert bool(said) == bool(why)
 
@@ -486,6 +486,6 @@ def test_why_py_spy_took_no_sample_is_said(stderr: str, there: bool, why: str, t
 def test_py_spy_is_found_where_it_is_named(tmp_path: Path) -> None:
     (tool := tmp_path / "py-spy").write_text("#!/bin/sh\n")
     tool.chmod(0o755)
-    assert pyspy.find({pyspy.VARIABLE: str(tool)}) == tool
-    assert pyspy.find({pyspy.VARIABLE: str(tmp_path / "none")}) is None
-    assert pyspy.find({"PATH": str(tmp_path)}) == tool
+    assert nsys.find_pyspy({nsys.VARIABLE: str(tool)}) == tool
+    assert nsys.find_pyspy({nsys.VARIABLE: str(tmp_path / "none")}) is None
+    assert nsys.find_pyspy({"PATH": str(tmp_path)}) == tool

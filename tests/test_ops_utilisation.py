@@ -13,15 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncukit.diagnose.ops import analyse
-from ncukit.diagnose.ops.utilisation import sampled
-from ncukit.diagnose.timeline.intervals import union
 from ncukit.model.ops import Ops
-from ncukit.read.torch_trace import read_torch
 from ncukit.render.ops.json import ops_data
 from ncukit.render.ops.text import ops_text
-from ncukit.workload import utilisation
-from ncukit.workload.utilisation import MISSING, Watch
+from ncukit.run.workload import timing
+from ncukit.run.workload.timing import MISSING, Watch
+from ncukit.trace.intervals import union
+from ncukit.trace.operator_table import analyse_operators, sampled
+from ncukit.trace.torch_events import read_torch
 from tests.torch_builder import training
 
 
@@ -35,7 +34,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     made.nvmlDeviceGetHandleByUUID = lambda uuid: uuid  # type: ignore[attr-defined]
     made.nvmlDeviceGetUtilizationRates = lambda handle: SimpleNamespace(gpu=next(said))  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pynvml", made)
-    monkeypatch.setattr(utilisation, "EVERY", 0.001)
+    monkeypatch.setattr(timing, "EVERY", 0.001)
     return made
 
 
@@ -80,7 +79,7 @@ def test_without_the_library_the_reason_is_its_name(monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def ops(tmp_path: Path) -> Ops:
-    return analyse(read_torch(training().write(tmp_path / "t.json")))
+    return analyse_operators(read_torch(training().write(tmp_path / "t.json")))
 
 
 def test_sums_and_spans_say_what_they_are(ops: Ops) -> None:

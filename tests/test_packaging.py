@@ -83,10 +83,10 @@ def test_the_wheel_holds_what_is_no_python(wheel: Path) -> None:
     assert held >= {
         "ncukit/py.typed",
         "ncukit/templates/base.html",
-        "ncukit/catalog/data/memory.json",
+        "ncukit/metrics/data/memory.json",
         "ncukit/schemas/kernel-1.json",
-        "ncukit/tools/failures.toml",
-        "ncukit/read/details_names.json",
+        "ncukit/run/tools/failures.toml",
+        "ncukit/report/details_names.json",
         "ncukit/reports/samples/gemm-tensor.ncu-rep",
         "ncukit/reports/samples/README.md",
     }

@@ -17,19 +17,17 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ncukit import cli, probe
-from ncukit.catalog import load
-from ncukit.catalog.tensor_cores import tensor_cores
-from ncukit.collect.probes import ProbeOptions
-from ncukit.collect.probes.device import device
-from ncukit.collect.probes.dtype import dtype
 from ncukit.errors import NcukitError, UsageError
-from ncukit.model.probe import Probed
+from ncukit.metrics import load
+from ncukit.metrics.catalog import tensor_cores
+from ncukit.model.experiment import Probed
 from ncukit.render.probe import probe_json, probe_text
+from ncukit.run.probes import ProbeOptions, device, dtype
+from ncukit.run.tools.cuda import Driver, Gpu
+from ncukit.run.tools.gpus import Slice, Smi, SmiGpu, parse, smi
+from ncukit.run.workload.probes import allocator, ceilings, graph_breaks
+from ncukit.run.workload.probes.allocator import Boundary, boundary, judge
 from ncukit.schemas import text as schema_text
-from ncukit.tools.cuda import Driver, Gpu
-from ncukit.tools.smi import Slice, Smi, SmiGpu, parse, smi
-from ncukit.workload.probes import allocator, ceilings, graph_breaks
-from ncukit.workload.probes.allocator import Boundary, boundary, judge
 
 SCHEMA = Draft202012Validator(json.loads(schema_text("ncukit.probe/1")))
 torch_only = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ncukit.collect.options import ProfileOptions
 from ncukit.errors import UsageError
 from ncukit.render.run.load import load
+from ncukit.run.options import ProfileOptions
 from tests.runs import GEMM, Lab, Outcome
 
 LONG = {"name": "void init(float*)", "duration": 9_000_000, "repeat": 4, "profiler": False}

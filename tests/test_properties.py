@@ -17,10 +17,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ncukit.catalog.evaluation import Missing, Undefined
-from ncukit.catalog.expression import compile_expression
-from ncukit.compare.match import match
-from ncukit.compare.side import side_of
+from ncukit.comparison.baseline import side_of
+from ncukit.comparison.pairs import match
+from ncukit.metrics.evaluation import Missing, Undefined
+from ncukit.metrics.expression import compile_expression
 from ncukit.model import Value
 from ncukit.model.comparison import Sample
 from ncukit.model.experiment import (
@@ -31,13 +31,13 @@ from ncukit.model.experiment import (
     Goal,
     Observed,
     Prediction,
+    Probed,
     Repetition,
     Spread,
 )
-from ncukit.model.probe import Probed
 from ncukit.model.run import Compared, Isolation, OutputFile, Run, StepRecord, Timing
 from ncukit.model.work import WorkModel
-from ncukit.read import printed
+from ncukit.report import printed
 from ncukit.roofline import attainable
 from ncukit.schemas.check import fault
 from tests.compared import launch
@@ -192,8 +192,8 @@ def test_a_rate_is_per_second_however_it_is_printed(prefix: str, time: tuple[str
 
 @given(st.integers(-(10**12), 10**12))
 def test_a_printed_number_is_read_back_in_both_locales(number: int) -> None:
-    assert printed.value(f"{number:,}") == number
-    assert printed.value(f"{number:,}".replace(",", "."), comma=True) == number
+    assert printed.printed_value(f"{number:,}") == number
+    assert printed.printed_value(f"{number:,}".replace(",", "."), comma=True) == number
 
 
 # ---- roofline ----

@@ -68,14 +68,23 @@ sample = ncukit.demo_reports()[0]
 for _ in range(2):
     (kernel,) = ncukit.read(sample).kernels()
     ncukit.diagnose(kernel)
-import ncukit.diagnose.verdict, ncukit.read.report
+import ncukit.judge.verdict, ncukit.report.reader
 ncukit.diagnose(*ncukit.read(sample).kernels())
 from ncukit import diagnose, read
 diagnose(*read(sample).kernels())
 """
 
 
-def test_verbs_with_the_name_of_a_part_stay_verbs() -> None:
+def test_no_part_bears_the_name_of_a_verb() -> None:
+    parts = {path.stem for path in (CHECKOUT / "ncukit").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert not parts & set(ncukit.__all__)
+
+
+def test_the_package_lists_its_verbs() -> None:
+    assert dir(ncukit) == sorted([*ncukit.__all__, "__version__"])
+
+
+def test_loading_parts_leaves_the_verbs() -> None:
     done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

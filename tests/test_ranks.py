@@ -12,13 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncukit.diagnose.ops.collectives import collective_kind
-from ncukit.diagnose.ops.ranks import _Rank, analyse_ranks
-from ncukit.diagnose.timeline.intervals import union
 from ncukit.errors import ReportFormatError, ReportNotFound, UsageError
-from ncukit.model.ranks import Ranks
-from ncukit.read.nccl_log import read_nccl_log
-from ncukit.read.rank_traces import rank_traces
+from ncukit.model.ops import Ranks
+from ncukit.trace.files import rank_traces, read_nccl_log
+from ncukit.trace.intervals import union
+from ncukit.trace.rank_comparison import _Rank, analyse_ranks, collective_kind
 from tests.torch_builder import TorchBuilder
 
 US = 1000

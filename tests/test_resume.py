@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from ncukit.collect import seal
-from ncukit.collect.directory import read_record
-from ncukit.collect.options import ProfileOptions
 from ncukit.model.run import Run
+from ncukit.run import directory
+from ncukit.run.directory import read_record
+from ncukit.run.options import ProfileOptions
 from tests.runs import RUN, Lab, Outcome
 
 GIVEN = RUN[1:]
@@ -222,15 +222,15 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_seal_holds_what_a_run_takes_from_its_record_and_nothing_else(state: Path) -> None:
-    run = seal.sealed(a_run())
-    assert seal.own(run)
-    assert seal.own(replace(run, status="failed", notes=("x",)))
+    run = directory.sealed(a_run())
+    assert directory.own(run)
+    assert directory.own(replace(run, status="failed", notes=("x",)))
     for change in ({"target": {}}, {"options": {"env": ["*"]}}, {"tools": {"ncu": {}}}, {"created": "now"}):
-        assert not seal.own(replace(run, **change)), change
+        assert not directory.own(replace(run, **change)), change
 
 
 def test_the_key_is_the_user_s_alone_and_stays(state: Path) -> None:
-    assert seal.sealed(a_run()).seal == seal.sealed(a_run()).seal
+    assert directory.sealed(a_run()).seal == directory.sealed(a_run()).seal
     assert os.listdir(state) == ["key"]
     assert (state.stat().st_mode & 0o777, (state / "key").stat().st_mode & 0o777) == (0o700, 0o600)
     assert len((state / "key").read_bytes()) == 32
@@ -254,32 +254,32 @@ def test_the_key_is_the_user_s_alone_and_stays(state: Path) -> None:
 def test_a_key_that_others_could_know_or_have_put_there_seals_nothing(
     state: Path, spoil: Callable[[Path], object]
 ) -> None:
-    run = seal.sealed(a_run())
+    run = directory.sealed(a_run())
     spoil(state)
-    assert not seal.own(run)
+    assert not directory.own(run)
 
 
 def test_a_key_behind_a_folder_that_others_can_write_seals_nothing(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = seal.sealed(a_run())
+    run = directory.sealed(a_run())
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "open" / "state").symlink_to(state.parent)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "open" / "state"))
-    assert not seal.own(run)
-    assert seal.sealed(a_run()).seal is None
+    assert not directory.own(run)
+    assert directory.sealed(a_run()).seal is None
     monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
-    assert seal.own(run)
+    assert directory.own(run)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
 @pytest.mark.parametrize("name", ["", "key"], ids=["folder", "key"])
 def test_a_key_of_another_user_seals_nothing(state: Path, name: str) -> None:
-    run = seal.sealed(a_run())
+    run = directory.sealed(a_run())
     os.chown(state / name, 12345, -1)
-    assert not seal.own(run)
-    assert seal.sealed(a_run()).seal is None
+    assert not directory.own(run)
+    assert directory.sealed(a_run()).seal is None
 
 
 def test_where_no_key_can_be_kept_runs_work_and_ask_for_their_target(lab: Lab) -> None:

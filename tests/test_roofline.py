@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncukit.api import read
-from ncukit.catalog import load
+from ncukit.metrics import load
+from ncukit.metrics.normalise import normalise
 from ncukit.model import Point
-from ncukit.normalise import normalise
 from ncukit.roofline import LEVELS, PRECISIONS, aggregate, attainable, place
 from tests.builders import kernel, raw_kernel
 from tests.conftest import each_report, shared_folder, tool

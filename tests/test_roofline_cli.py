@@ -11,9 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ncukit import demo_reports
-from ncukit.catalog.skus import find_sku
-from ncukit.cli.model_options import SHARED
-from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make, parameters
+from ncukit.cli.options import SHARED
+from ncukit.metrics.catalog import find_sku
+from ncukit.roofline.models.estimate import EXAMPLES, MODELS, make, parameters
 from ncukit.schemas import text as schema_text
 from tests.command import Done, ncukit
 from tests.conftest import reports

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from ncukit.catalog import load
-from ncukit.catalog.expression import OPCODES_FULL
-from ncukit.diagnose import RULES
-from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.rule import SPECIAL, Rule, apply_rules, rule
-from ncukit.diagnose.rulebook import entries
-from ncukit.diagnose.waits import WORKING, advice, states
+from ncukit.judge import RULES
+from ncukit.judge.facts import Facts
+from ncukit.judge.rule import SPECIAL, Rule, apply_rules, entries, rule
+from ncukit.judge.shares import WORKING, advice, states
+from ncukit.metrics import load
+from ncukit.metrics.expression import OPCODES_FULL
 from ncukit.model import Finding, Kernel, Skipped, Value
 from tests import builders
 

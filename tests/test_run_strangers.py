@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ncukit.api import read_experiment
-from ncukit.collect.directory import LOGS, RunDirectory, inside, read_record, read_timing, whole
 from ncukit.errors import ReportFormatError, UsageError
 from ncukit.model.run import OutputFile
+from ncukit.run.directory import LOGS, RunDirectory, inside, read_record, read_timing, whole
 from tests.mutations import originals
 
 WORK = "years of work"

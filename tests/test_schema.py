@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ncukit import demo_reports
-from ncukit.catalog import load
+from ncukit.metrics import load
 from tests import command
 from tests.conftest import reports
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.compare.settings import load_settings
+from ncukit.comparison.options import load_settings
 from ncukit.errors import NcukitError, UsageError
-from ncukit.read.formats import identify
-from ncukit.schemas.documents import read_json
-from ncukit.tools.environment import redact, redact_words, secret
+from ncukit.report.container import identify
+from ncukit.run.tools.locate import redact, redact_words, secret
+from ncukit.schemas.check import read_json
 from tests.command import ncukit
 
 SECRETS = {
@@ -92,8 +92,7 @@ def test_an_error_quotes_nothing_of_a_foreign_file(tmp_path: Path, command: str)
 
 
 def test_a_bug_report_holds_known_variables_only(tmp_path: Path) -> None:
-    from ncukit.tools.bundle import write_bundle
-    from ncukit.tools.doctor import Examination
+    from ncukit.run.tools.doctor import Examination, write_bundle
 
     env = {
         "CUDA_VISIBLE_DEVICES": "0",

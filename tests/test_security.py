@@ -210,7 +210,7 @@ def test_names_never_leave_the_dataset(folder: Path) -> None:
 
 
 def test_a_run_directory_has_a_plain_name() -> None:
-    from ncukit.collect.directory import slug
+    from ncukit.run.directory import slug
 
     assert re.fullmatch(r"[A-Za-z0-9_.=-]{1,60}", slug(NAME))
     assert slug("../..") == "run"
@@ -322,7 +322,7 @@ def test_only_the_workload_s_own_script_is_executed() -> None:
 
 
 def test_temporary_copies_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncukit.read.container import check, readable_files
+    from ncukit.report.container import check, readable_files
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     old = os.umask(0)
@@ -395,7 +395,7 @@ def test_an_audit_that_could_not_ask_says_that_it_did_not_run(
 def test_the_schema_of_a_database_calls_no_functions(tmp_path: Path) -> None:
     import sqlite3
 
-    from ncukit.read.nsys_schema import Database
+    from ncukit.trace.nsys_events import Database
 
     hostile.nsys_export(tmp_path / "x.sqlite")
     database = Database(tmp_path / "x.sqlite")

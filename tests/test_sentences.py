@@ -14,16 +14,16 @@ import pytest
 
 import ncukit
 from ncukit.api import Report, demo_reports
-from ncukit.diagnose import diagnose, ledger, rulebook
+from ncukit.judge import diagnose, ledger, rule
 from ncukit.model import Diagnosis
 from ncukit.render.html import page
 from ncukit.render.json import diagnosis_data
 from ncukit.render.markdown import report_markdown
 from ncukit.render.text import show_text
 from ncukit.render.view import page_view
-from ncukit.tools import failures
-from ncukit.tools.failures import Context
-from ncukit.tools.run import Completed
+from ncukit.run.tools import failures
+from ncukit.run.tools.failures import Context
+from ncukit.run.tools.process import Completed
 from tests import command
 from tests.conftest import reports
 from tests.tools_printed import PRINTED
@@ -115,7 +115,7 @@ def keys(table: Any, *, depth: int = 0) -> Iterator[str]:
 
 def mark_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace every sentence of every word file from now on."""
-    for module in (ledger, rulebook):
+    for module in (ledger, rule):
         replaced = Marked(module.entries())
         monkeypatch.setattr(module, "entries", lambda replaced=replaced: replaced)
     tables = tomllib.loads(Path(failures.__file__).with_name("failures.toml").read_text())["failure"]

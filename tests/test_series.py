@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncukit.catalog.counted import sampled
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.series import FEWEST, series
+from ncukit.judge import diagnose
+from ncukit.judge.facts import FEWEST, series
+from ncukit.metrics.expression import sampled
 from ncukit.model import Kernel
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.series import HEIGHT, POINTS, WIDTH, axis_end, section

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.source import source_view
-from ncukit.diagnose.source.sass import parse
+from ncukit.judge import diagnose
+from ncukit.judge.sass import parse
+from ncukit.judge.source_view import source_view
 from ncukit.model import Diagnosis, Finding
 from ncukit.model.source import SourceFile, SourceView
 from scripts import verdicts

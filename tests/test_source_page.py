@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.source import source_view
+from ncukit.judge import diagnose
+from ncukit.judge.source_view import source_view
 from ncukit.model import Diagnosis, Finding
 from ncukit.render import html
 from ncukit.render.by_instruction import gaps, plain, runs

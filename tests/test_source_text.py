@@ -14,8 +14,9 @@ from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
 from ncukit import cli
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.source import hot, source_view
+from ncukit.judge import diagnose
+from ncukit.judge.sass import hot
+from ncukit.judge.source_view import source_view
 from ncukit.render.markdown import report_markdown
 from ncukit.render.text import listing_text, show_text
 from ncukit.schemas import text as schema

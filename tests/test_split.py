@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.split import split
-from ncukit.diagnose.waits import states
-from ncukit.model.split import DISAGREE, Split
+from ncukit.judge import diagnose
+from ncukit.judge.facts import Facts
+from ncukit.judge.memory_flow import split
+from ncukit.judge.shares import states
+from ncukit.model.shares import DISAGREE, Split
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.split import section
 from ncukit.render.view.stalls import fitting, stalls

@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 
 from ncukit import cluster
-from ncukit.api import remote
-from ncukit.collect import directory
-from ncukit.collect.options import ProfileOptions
-from ncukit.collect.sweep import Point, Reached, done_before
-from ncukit.collect.target import Target
-from ncukit.collect.turn import turn
+from ncukit.api import datasets
 from ncukit.errors import NcukitError
-from ncukit.tools.failures import Failure
+from ncukit.run import directory
+from ncukit.run.directory import turn
+from ncukit.run.options import ProfileOptions
+from ncukit.run.sweep import Point, Reached, done_before
+from ncukit.run.target import Target
+from ncukit.run.tools.failures import Failure
 from tests.runs import WORKLOAD, Lab, Outcome, furnished, gemm
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when workers are killed
@@ -213,7 +213,7 @@ def test_every_point_that_fails_is_named_and_the_others_are_kept(
     for n in (8, 24):
         (begun / f"n={n}" / "profile.ncu-rep").unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(remote, "carry_job", fail)
+        patch.setattr(datasets, "carry_job", fail)
         ran = sweep("--resume", str(begun))
     assert ran.code == 5  # n=16 is a report
     assert "error: n=8: it would not" in ran.err
@@ -221,7 +221,7 @@ def test_every_point_that_fails_is_named_and_the_others_are_kept(
     assert [point["status"] for point in record(begun)["points"]] == ["failed", "complete", "failed"]
 
 
-def fail(job: remote.Job) -> Reached:
+def fail(job: datasets.Job) -> Reached:
     return Reached.failed(job.point, Failure("x", "x", "it would not", "try"))
 
 
@@ -271,20 +271,20 @@ def test_a_scheduler_that_goes_away_is_an_error_of_two_lines(
         list(cluster.run(abs, [-1], workers.scheduler_address, lambda *_: 0))
 
 
-def job(folder: Path, **changes: Any) -> remote.Job:
+def job(folder: Path, **changes: Any) -> datasets.Job:
     target = Target("workload", "gemm", "", Path("work.py").absolute(), call="gemm")
-    return remote.Job(Point({"n": "8"}, folder / "n=8"), target, ProfileOptions(), folder, **changes)
+    return datasets.Job(Point({"n": "8"}, folder / "n=8"), target, ProfileOptions(), folder, **changes)
 
 
 def test_a_machine_that_does_not_see_the_folder_says_so(tmp_path: Path) -> None:
-    found = remote.carry_job(job(tmp_path / "elsewhere"))
+    found = datasets.carry_job(job(tmp_path / "elsewhere"))
     assert found.failure is not None
     assert (found.status, found.failure.code) == ("failed", "not-shared")
     assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_job_that_takes_its_workers_with_it_is_a_failure_of_its_point_alone(tmp_path: Path) -> None:
-    found = remote.lost(job(tmp_path), "with it several Dask workers")
+    found = datasets.lost(job(tmp_path), "with it several Dask workers")
     assert found.failure is not None
     assert (found.evidence, found.failure.code) == (False, "worker-lost")
 

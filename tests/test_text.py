@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from ncukit.catalog import load
-from ncukit.diagnose.launch_facts import FactsOnDemand
+from ncukit.judge.ledger import FactsOnDemand
+from ncukit.metrics import load
 from ncukit.model import (
     Check,
     Diagnosis,

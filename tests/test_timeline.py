@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncukit.diagnose.timeline import Request, analyse, choose_launch, in_range, whole
-from ncukit.diagnose.timeline.causes import CAUSES
-from ncukit.diagnose.timeline.intervals import Times, lengths_by, union
-from ncukit.diagnose.timeline.kernels import steady
-from ncukit.diagnose.timeline.region import UNDECIDABLE, limit
-from ncukit.diagnose.timeline.statistics import spread, spreads_by
 from ncukit.errors import UsageError
-from ncukit.model.timeline import LaunchChoice, Timeline
-from ncukit.model.trace import Trace
-from ncukit.read.nsys import open_trace
+from ncukit.model.trace import LaunchChoice, Timeline, Trace
+from ncukit.trace.activity import steady
+from ncukit.trace.causes import CAUSES
+from ncukit.trace.intervals import Times, lengths_by, spread, spreads_by, union
+from ncukit.trace.launch_choice import Request, choose_launch
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.region import UNDECIDABLE, analyse, limit
+from ncukit.trace.scope import in_range, whole
 from tests.nsys_builder import COPY, COPY_ASYNC, LAUNCH, Builder, thread
 
 US, MS = 1_000, 1_000_000
@@ -474,7 +473,7 @@ def test_a_range_inside_itself_counts_its_kernels_once(analysed: Analysed) -> No
 def test_a_name_for_every_instance_does_not_make_a_table_of_them_all(
     analysed: Analysed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.import_module("ncukit.diagnose.timeline.ranges"), "MOST", 3)
+    monkeypatch.setattr(importlib.import_module("ncukit.trace.scope"), "MOST", 3)
     builder = Builder()
     for i in range(10):
         builder.nvtx(f"aten::mm, seq = {i}", i * 100, i * 100 + i)

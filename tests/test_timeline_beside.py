@@ -14,20 +14,20 @@ import pytest
 
 from ncukit import demo_reports, demo_traces, read, timeline, write_report
 from ncukit.api import diagnose
-from ncukit.diagnose.timeline import analyse
-from ncukit.diagnose.timeline.match import Matcher
 from ncukit.errors import ReportError, UsageError
 from ncukit.model import Kernel
 from ncukit.model.diagnosis import ReportFile
-from ncukit.model.timeline import Timeline
+from ncukit.model.trace import Timeline
 from ncukit.quantity import NARROW
-from ncukit.read.nsys import open_trace
 from ncukit.render.html import page
 from ncukit.render.text import show_text
 from ncukit.render.text.parts import flat
 from ncukit.render.timeline.beside import Beside, beside
 from ncukit.render.timeline.section import timeline_section
 from ncukit.render.view import page_view
+from ncukit.trace.launch_choice import Matcher
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.region import analyse
 from tests.builders import kernel, raw_kernel
 from tests.command import Done, ncukit
 from tests.nsys_builder import LAUNCH, Builder

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from ncukit.api import diagnose
-from ncukit.diagnose.timeline import choose_launch, describe, whole
 from ncukit.model import ReportFile
-from ncukit.read.nsys import open_trace
 from ncukit.render.html import write_page
 from ncukit.render.timeline.beside import beside
 from ncukit.render.timeline.html import write_timeline
 from ncukit.render.view import page_view
+from ncukit.trace.launch_choice import choose_launch
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.region import describe
+from ncukit.trace.scope import whole
 from tests.test_timeline_beside import measured
 from tests.test_timeline_output import HOSTILE, training
 

@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from ncukit.diagnose.timeline import analyse, choose_launch, describe, in_range, whole
 from ncukit.errors import UsageError
 from ncukit.model import Kernel
-from ncukit.read.nsys import open_trace
 from ncukit.render import html
 from ncukit.render.advice import of_trace
 from ncukit.render.cells import Tips
@@ -31,6 +29,10 @@ from ncukit.render.timeline.strip import ITEMS, strip
 from ncukit.render.timeline.text import timeline_text
 from ncukit.render.timeline.trace import events, write_trace
 from ncukit.schemas import text as schema_text
+from ncukit.trace.launch_choice import choose_launch
+from ncukit.trace.nsys import open_trace
+from ncukit.trace.region import analyse, describe
+from ncukit.trace.scope import in_range, whole
 from tests.builders import kernel, raw_kernel
 from tests.command import ncukit
 from tests.nsys_builder import COPY_ASYNC, LAUNCH, Builder

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.tools import ncu as ncu_tool
-from ncukit.tools.failures import Context, Failure, classify, failure, notes
-from ncukit.tools.names import NamePattern
-from ncukit.tools.ncu import NcuOptions, argv
-from ncukit.tools.nsys import NsysOptions
-from ncukit.tools.nsys import argv as nsys_argv
-from ncukit.tools.preflight import profilers, rank
-from ncukit.tools.probe import Probe, probe
-from ncukit.tools.run import Completed, run
+from ncukit.run.tools import ncu as ncu_tool
+from ncukit.run.tools.capabilities import Probe, probe, profilers, rank
+from ncukit.run.tools.failures import Context, Failure, classify, failure, notes
+from ncukit.run.tools.ncu import NamePattern, NcuOptions, argv
+from ncukit.run.tools.nsys import NsysOptions
+from ncukit.run.tools.nsys import argv as nsys_argv
+from ncukit.run.tools.process import Completed, run
 from tests.fakes.scenarios import LOCK, MIG, PERMISSION, RESOURCE, SLOW
 from tests.tools_printed import EXIT, NO_DRIVER, NOTHING
 

@@ -14,10 +14,9 @@ import pytest
 
 from ncukit.cli.doctor import _text as doctor_text
 from ncukit.cli.doctor import doctor
-from ncukit.tools import cuda
-from ncukit.tools.bundle import write_bundle
-from ncukit.tools.doctor import SPOILING, Check, Examination, Machine, State, examine
-from ncukit.tools.run import run
+from ncukit.run.tools import cuda
+from ncukit.run.tools.doctor import SPOILING, Check, Examination, Machine, State, examine, write_bundle
+from ncukit.run.tools.process import run
 from tests.command import ncukit
 from tests.conftest import follows_its_schema
 from tests.fakes import install
@@ -216,7 +215,7 @@ def test_variables_that_spoil_a_measurement(machine: Callable[..., Machine], nam
 
 
 def test_no_heavy_package_is_imported_to_see_that_it_is_there() -> None:
-    code = "import sys; from ncukit.tools.doctor import examine; examine(links=['packages'])"
+    code = "import sys; from ncukit.run.tools.doctor import examine; examine(links=['packages'])"
     modules = set(run([sys.executable, "-c", f"{code}; print(*sys.modules)"]).stdout.split())
     assert not modules & {"pandas", "plotly", "torch", "pyarrow", "ncu_report", "jinja2"}
 

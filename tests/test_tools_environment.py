@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncukit.tools.environment import child_environment, redact, secret
+from ncukit.run.tools.locate import child_environment, redact, secret
 
 RANDOM = "q8Zr2LmV0xKc7TnJ5bWf1YsHd9PgEu3A"
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ncukit.tools import extras
-from ncukit.tools.extras import install_command
+from ncukit.run.tools import locate
+from ncukit.run.tools.locate import install_command
 from tests.conftest import CHECKOUT
 
 
@@ -53,7 +53,7 @@ def test_a_checkout_names_its_own_extra(environment: Path, monkeypatch: pytest.M
     def missing(name: str) -> Any:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras.metadata, "requires", missing)
+    monkeypatch.setattr(locate.metadata, "requires", missing)
     assert install_command("query").endswith(" -m pip install '.[query]'")
 
 

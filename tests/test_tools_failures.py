@@ -10,9 +10,9 @@ from string import Formatter
 import pytest
 
 from ncukit.errors import ToolError
-from ncukit.tools import failures
-from ncukit.tools.failures import CODES, Context, classify, failure, notes
-from ncukit.tools.run import Completed
+from ncukit.run.tools import failures
+from ncukit.run.tools.failures import CODES, Context, classify, failure, notes
+from ncukit.run.tools.process import Completed
 from tests.fakes.scenarios import HANG, LOCK, NCU, NSYS, PERMISSION, RESOURCE, SLOW
 from tests.tools_printed import CONNECTED, EXIT, NO_DRIVER, NOTHING, PRINTED
 

@@ -17,13 +17,13 @@ import ncu_report
 import pytest
 
 from ncukit.errors import ToolError
-from ncukit.tools import ncu as ncu_tool
-from ncukit.tools import nsys as nsys_tool
-from ncukit.tools.ncu import NcuOptions
-from ncukit.tools.nsys import NsysOptions
-from ncukit.tools.output import Outcome, stamp
-from ncukit.tools.probe import Probe, probe
-from ncukit.tools.run import Completed, run
+from ncukit.run.tools import ncu as ncu_tool
+from ncukit.run.tools import nsys as nsys_tool
+from ncukit.run.tools.capabilities import Probe, probe
+from ncukit.run.tools.failures import Outcome, stamp
+from ncukit.run.tools.ncu import NcuOptions
+from ncukit.run.tools.nsys import NsysOptions
+from ncukit.run.tools.process import Completed, run
 from tests import conftest
 from tests.fakes import install
 from tests.fakes.scenarios import NCU, NSYS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.tools import host
+from ncukit.run.tools import gpus
 
 PROPRIETARY = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.163.01  Fri Mar  7 00:36:28 UTC 2025\n"
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (root@host)\n"
@@ -37,17 +37,17 @@ def machine(root: Path, **files: str) -> Path:
 def test_the_place_is_told_apart(
     tmp_path: Path, files: dict[str, str], environ: dict[str, str], place: str
 ) -> None:
-    assert host.place(machine(tmp_path, **files), environ) == place
+    assert gpus.place(machine(tmp_path, **files), environ) == place
 
 
 def test_a_docker_mark_is_enough(tmp_path: Path) -> None:
     (tmp_path / ".dockerenv").touch()
-    assert host.place(tmp_path, {}) == "container"
+    assert gpus.place(tmp_path, {}) == "container"
 
 
 @pytest.mark.parametrize(("text", "version"), [(PROPRIETARY, "550.163.01"), (OPEN, "570.86.15"), ("", None)])
 def test_the_driver_version_comes_from_the_kernel(tmp_path: Path, text: str, version: str | None) -> None:
-    assert host.driver_version(machine(tmp_path, proc__driver__nvidia__version=text)) == version
+    assert gpus.driver_version(machine(tmp_path, proc__driver__nvidia__version=text)) == version
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_the_driver_version_comes_from_the_kernel(tmp_path: Path, text: str, ver
     ],
 )
 def test_a_gpu_is_a_device_of_its_driver(tmp_path: Path, files: dict[str, str], there: bool) -> None:
-    assert host.has_gpu(machine(tmp_path, **files)) is there
+    assert gpus.has_gpu(machine(tmp_path, **files)) is there
 
 
 def test_without_a_driver_there_is_no_version(tmp_path: Path) -> None:
-    assert host.driver_version(tmp_path) is None
+    assert gpus.driver_version(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_counters_are_allowed_forbidden_or_unknown(
     tmp_path: Path, params: str, admin: bool, allowed: bool | None
 ) -> None:
     root = machine(tmp_path, proc__driver__nvidia__params=params)
-    assert host.counters(root, admin=admin).allowed is allowed
+    assert gpus.counters(root, admin=admin).allowed is allowed
 
 
 @pytest.mark.parametrize(("caps", "admin"), [("000001ffffffffff", True), ("00000000a80425fb", False)])
 def test_root_in_a_container_is_no_administrator(tmp_path: Path, caps: str, admin: bool) -> None:
-    assert host.is_admin(machine(tmp_path, proc__self__status=f"Uid:\t0\nCapEff:\t{caps}\n")) is admin
+    assert gpus.is_admin(machine(tmp_path, proc__self__status=f"Uid:\t0\nCapEff:\t{caps}\n")) is admin
 
 
 def test_the_owner_of_a_file_is_named(tmp_path: Path) -> None:
-    assert host.owner(tmp_path) == tmp_path.owner()
-    assert host.owner(tmp_path / "none") is None
+    assert gpus.owner(tmp_path) == tmp_path.owner()
+    assert gpus.owner(tmp_path / "none") is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.tools.run import run
+from ncukit.run.tools.process import run
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "install_nsight.sh"
 

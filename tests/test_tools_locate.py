@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.errors import ToolError
-from ncukit.tools import locate, probe
+from ncukit.run.tools import capabilities, locate
 
 NCU = """\
 #!/bin/sh
@@ -121,7 +121,7 @@ def test_a_wrong_path_is_said_and_no_other_tool_is_taken(
 
 
 def test_version_and_options_are_read_from_the_definitions(make: Make, environ: dict[str, str]) -> None:
-    found = probe.probe("ncu", make("a/ncu", "2024.1.1.0"), environ=environ)
+    found = capabilities.probe("ncu", make("a/ncu", "2024.1.1.0"), environ=environ)
     assert found.version == "2024.1.1.0"
     assert found.numbers == (2024, 1, 1, 0)
     assert found.options[""] == {"--kernel-name", "--nvtx"}
@@ -134,10 +134,10 @@ def test_help_is_asked_once_per_binary_and_version(
 ) -> None:
     path = make("a/ncu")
     for _ in range(2):
-        probe.probe("ncu", path, environ=environ)
+        capabilities.probe("ncu", path, environ=environ)
     assert (tmp_path / "log").read_text().split().count("--help") == 1
     path.write_text(path.read_text() + "# another binary\n")
-    probe.probe("ncu", path, environ=environ)
+    capabilities.probe("ncu", path, environ=environ)
     assert (tmp_path / "log").read_text().split().count("--help") == 2
 
 
@@ -145,17 +145,19 @@ def test_a_broken_or_unwritable_cache_is_no_obstacle(
     make: Make, environ: dict[str, str], tmp_path: Path
 ) -> None:
     path = make("a/ncu")
-    probe.probe("ncu", path, environ=environ)
+    capabilities.probe("ncu", path, environ=environ)
     for file in (tmp_path / "cache").rglob("*.json"):
         file.write_text("{ broken")
-    assert probe.probe("ncu", path, environ=environ).has("--nvtx")
+    assert capabilities.probe("ncu", path, environ=environ).has("--nvtx")
     (tmp_path / "file").write_text("no folder")
-    assert probe.probe("ncu", path, environ=environ | {"XDG_CACHE_HOME": f"{tmp_path}/file"}).has("--nvtx")
+    assert capabilities.probe("ncu", path, environ=environ | {"XDG_CACHE_HOME": f"{tmp_path}/file"}).has(
+        "--nvtx"
+    )
 
 
 def test_an_old_tool_is_refused_with_the_version_that_is_needed(make: Make, environ: dict[str, str]) -> None:
     with pytest.raises(ToolError, match=r"2020\.3\.1\.0 at .* is too old: ncukit needs 2021\.1") as error:
-        probe.probe("ncu", make("a/ncu", "2020.3.1.0"), environ=environ)
+        capabilities.probe("ncu", make("a/ncu", "2020.3.1.0"), environ=environ)
     assert error.value.code == "tool-too-old"
 
 
@@ -164,23 +166,23 @@ def test_a_tool_that_does_not_answer_is_broken_not_old(make: Make, environ: dict
         "#!/bin/sh\necho 'ncu: error while loading shared libraries: libssh.so: cannot open' >&2; exit 127\n"
     )
     with pytest.raises(ToolError, match=r"does not work.*libssh\.so") as error:
-        probe.probe("ncu", make("a/ncu", text=broken), environ=environ)
+        capabilities.probe("ncu", make("a/ncu", text=broken), environ=environ)
     assert error.value.code == "tool-missing"
 
 
 def test_the_real_ncu_has_the_options_that_ncukit_builds_on(ncu: Path, environ: dict[str, str]) -> None:
-    found = probe.probe("ncu", ncu, environ=environ)
+    found = capabilities.probe("ncu", ncu, environ=environ)
     assert found.numbers >= (2021, 1)
     for option in ("--kernel-name", "--launch-skip", "--nvtx-include", "--clock-control", "--export"):
         assert found.has(option)
 
 
 def test_the_real_nsys_has_options_for_each_of_its_commands(nsys: Path, environ: dict[str, str]) -> None:
-    found = probe.probe("nsys", nsys, environ=environ)
+    found = capabilities.probe("nsys", nsys, environ=environ)
     assert found.has("--capture-range", "profile")
     assert found.has("--type", "export")
     assert not found.has("--type", "profile")
 
 
 def test_the_real_nvcc_tells_its_version(nvcc: Path, environ: dict[str, str]) -> None:
-    assert probe.probe("nvcc", nvcc, environ=environ).numbers >= (11, 0)
+    assert capabilities.probe("nvcc", nvcc, environ=environ).numbers >= (11, 0)

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from ncukit.errors import ToolError, UsageError
-from ncukit.tools import ncu as ncu_tool
-from ncukit.tools.names import NamePattern, nvtx_range
-from ncukit.tools.ncu import NcuOptions, argv
-from ncukit.tools.output import stamp
-from ncukit.tools.probe import Probe, probe
-from ncukit.tools.run import Completed, run
+from ncukit.run.tools import ncu as ncu_tool
+from ncukit.run.tools.capabilities import Probe, probe
+from ncukit.run.tools.failures import stamp
+from ncukit.run.tools.ncu import NamePattern, NcuOptions, argv, nvtx_range
+from ncukit.run.tools.process import Completed, run
 
 NEWEST = re.findall(
     r"\S+",

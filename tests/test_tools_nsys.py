@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from ncukit.errors import ToolError, UsageError
-from ncukit.tools import nsys as nsys_tool
-from ncukit.tools.nsys import NsysOptions, argv
-from ncukit.tools.output import stamp
-from ncukit.tools.probe import Probe, probe
-from ncukit.tools.run import run
+from ncukit.run.tools import nsys as nsys_tool
+from ncukit.run.tools.capabilities import Probe, probe
+from ncukit.run.tools.failures import stamp
+from ncukit.run.tools.nsys import NsysOptions, argv
+from ncukit.run.tools.process import run
 
 OPTIONS = NsysOptions(("python", "a.py"), Path("/r/timeline"))
 NEWEST = frozenset(

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.tools.failures import Context
-from ncukit.tools.output import judge, stamp
-from ncukit.tools.run import Completed
+from ncukit.run.tools.failures import Context, judge, stamp
+from ncukit.run.tools.process import Completed
 
 MAGIC = b"NVR\0"
 GOOD = MAGIC + b"body"

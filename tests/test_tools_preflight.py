@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ncukit.tools.preflight import Rank, interpreter, profilers, rank
+from ncukit.run.tools.capabilities import Rank, interpreter, profilers, rank
 
 
 @pytest.mark.parametrize(

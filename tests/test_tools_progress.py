@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncukit.tools.progress import Progress, last_progress, parse_progress
+from ncukit.run.tools.process import Progress, last_progress, parse_progress
 
 LINE = '==PROF== Profiling "k" - 0 (1/1): 0%....50%....100% - 40 passes'
 

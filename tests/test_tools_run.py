@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.errors import ToolError
-from ncukit.tools.run import run
+from ncukit.run.tools.process import run
 
 # Starts a child in the same session, one in a session of its own, and one that is orphaned at once; writes
 # their process ids to argv[1], then sleeps.
@@ -148,9 +148,8 @@ def test_what_a_finished_command_leaves_behind_is_stopped(tmp_path: Path) -> Non
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_survives_the_caller(tmp_path: Path, number: signal.Signals) -> None:
     pids = tmp_path / "pids"
-    code = (
-        f"from ncukit.tools.run import run; run([{sys.executable!r}, '-c', {FAMILY!r}, {str(pids)!r}, '300'])"
-    )
+    argv = [sys.executable, "-c", FAMILY, str(pids), "300"]
+    code = f"from ncukit.run.tools.process import run; run({argv!r})"
     caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     family = wait_for(pids)
     assert alive(family) == family

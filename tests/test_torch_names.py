@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from ncukit.collect.capture import select
-from ncukit.collect.isolation import prove
-from ncukit.diagnose.isolate import launch_for_ncu
 from ncukit.model import RawKernel
-from ncukit.read.torch_trace import read_torch_trace
-from ncukit.tools.names import any_spelling, function_of
+from ncukit.run.capture import prove, select
+from ncukit.run.tools.ncu import any_spelling, function_of
+from ncukit.trace.launch_choice import launch_for_ncu
+from ncukit.trace.torch_events import read_torch_trace
 from tests.builders import raw_kernel
 
 ADD = (

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncukit.errors import ReportEmpty, ReportError, ReportFormatError, ReportNotFound
-from ncukit.read import json_events
-from ncukit.read.json_events import Events
-from ncukit.read.torch_trace import read_torch
-from ncukit.read.traces import open_any_trace
+from ncukit.trace import events as json_events
+from ncukit.trace.events import Events
+from ncukit.trace.files import open_any_trace
+from ncukit.trace.torch_events import read_torch
 from tests.torch_builder import FLAVOURS, TorchBuilder, training
 
 # ---- JSON, one event at a time -----------------------------------------------------------------------

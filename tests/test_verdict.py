@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncukit.catalog import load
-from ncukit.catalog.units import load_units
-from ncukit.diagnose import RULES, diagnose
-from ncukit.diagnose.ledger import EXPECT_NOTHING, entries
-from ncukit.diagnose.shares import measure, uses_tensor
-from ncukit.diagnose.waits import waits
-from ncukit.diagnose.wording import _QUOTES, _WORDS
+from ncukit.judge import RULES, diagnose
+from ncukit.judge.ledger import EXPECT_NOTHING, entries
+from ncukit.judge.shares import measure, uses_tensor, waits
+from ncukit.judge.wording import _QUOTES, _WORDS
+from ncukit.metrics import load
+from ncukit.metrics.catalog import load_units
 from ncukit.model import Kernel, Value, Verdict
 from tests import builders
 from tests.test_rules import launch

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ncukit.catalog import load
-from ncukit.diagnose import diagnose
+from ncukit.judge import diagnose
+from ncukit.metrics import load
+from ncukit.metrics.normalise import normalise
 from ncukit.model import Value, Verdict
-from ncukit.normalise import normalise
 from tests import builders
 from tests.test_rules import launch
 from tests.test_verdict import FULL_GPU

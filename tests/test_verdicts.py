@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ncukit.api import read
-from ncukit.catalog import load
-from ncukit.diagnose import RULES
+from ncukit.judge import RULES
+from ncukit.metrics import load
 from ncukit.model import Diagnosis
 from ncukit.quantity import brief
 from scripts import disagreements, verdicts

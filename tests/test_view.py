@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from ncukit.catalog import load
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.launch_facts import FactsOnDemand
 from ncukit.errors import UsageError
+from ncukit.judge import diagnose
+from ncukit.judge.ledger import FactsOnDemand
+from ncukit.metrics import load
 from ncukit.model import Diagnosis, Evidence, Kernel, ReportFile, Roofline, RuleResult, Value, Verdict
-from ncukit.model.advice import Advice, Bound
-from ncukit.model.value import stored
+from ncukit.model.diagnosis import Advice, Bound
+from ncukit.model.kernel import stored
 from ncukit.quantity import MISSING
 from ncukit.render import commands, words
 from ncukit.render.cells import Cells, Tips, mark, state, text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.errors import UsageError
-from ncukit.whole import beside, write_bytes, write_text
+from ncukit.files import beside, write_bytes, write_text
 
 
 def test_parts_and_files_follow_each_other(tmp_path: Path) -> None:

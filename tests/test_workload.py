@@ -18,11 +18,10 @@ from typing import Any
 import pytest
 
 from ncukit.errors import UsageError
-from ncukit.workload import Case, timing, workload
-from ncukit.workload.correct import compare, tolerance_of
-from ncukit.workload.declare import parameters
-from ncukit.workload.script import parse_parameters
-from ncukit.workload.timing import Stopwatch, summarise
+from ncukit.run.workload import Case, timing, workload
+from ncukit.run.workload.correctness import compare, tolerance_of
+from ncukit.run.workload.script import parameters, parse_parameters
+from ncukit.run.workload.timing import Stopwatch, summarise
 from tests.fakes.driver import build
 from tests.runs import CHILD, WORKLOAD
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.errors import ReportError, UsageError
-from ncukit.workload.names import look_up
+from ncukit.run.workload.script import look_up
 
 TABLE = [
     # (script, name, kind, pattern)

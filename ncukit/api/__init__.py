@@ -9,30 +9,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ncukit.api.advising import advise
-    from ncukit.api.comparisons import compare, set_baseline, write_comparison
-    from ncukit.api.datasets import build_dataset, query_dataset, write_index
+    from ncukit.api.comparisons import advise, compare, set_baseline, write_comparison
+    from ncukit.api.datasets import build_dataset, demo_reports, demo_traces, query_dataset, write_index
     from ncukit.api.experiments import experiment, read_experiment, write_experiment
-    from ncukit.api.operators import new_trace, ops, ranks
-    from ncukit.api.probing import probe
     from ncukit.api.reports import Report, Reports, diagnose, frame, read, select, write_report
-    from ncukit.api.runs import profile, time
-    from ncukit.api.samples import demo_reports, demo_traces
-    from ncukit.api.traces import timeline
-    from ncukit.api.utilisation import mfu
+    from ncukit.api.runs import probe, profile, time
+    from ncukit.api.traces import mfu, new_trace, ops, ranks, timeline
 
 _MODULES = {
-    "advising": ("advise",),
-    "comparisons": ("compare", "set_baseline", "write_comparison"),
-    "datasets": ("build_dataset", "query_dataset", "write_index"),
-    "experiments": ("experiment", "read_experiment", "write_experiment"),
-    "operators": ("new_trace", "ops", "ranks"),
-    "probing": ("probe",),
-    "reports": ("Report", "Reports", "diagnose", "frame", "read", "select", "write_report"),
-    "runs": ("profile", "time"),
-    "samples": ("demo_reports", "demo_traces"),
-    "traces": ("timeline",),
-    "utilisation": ("mfu",),
+    "comparisons": (
+        "advise",
+        "compare",
+        "set_baseline",
+        "write_comparison",
+    ),
+    "datasets": (
+        "build_dataset",
+        "demo_reports",
+        "demo_traces",
+        "query_dataset",
+        "write_index",
+    ),
+    "experiments": (
+        "experiment",
+        "read_experiment",
+        "write_experiment",
+    ),
+    "reports": (
+        "Report",
+        "Reports",
+        "diagnose",
+        "frame",
+        "read",
+        "select",
+        "write_report",
+    ),
+    "runs": (
+        "probe",
+        "profile",
+        "time",
+    ),
+    "traces": (
+        "mfu",
+        "new_trace",
+        "ops",
+        "ranks",
+        "timeline",
+    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -13,9 +13,104 @@ from ncukit.errors import UsageError
 from ncukit.model import Kernel
 
 if TYPE_CHECKING:
-    from ncukit.compare.options import CompareOptions
-    from ncukit.compare.side import Choice
+    from ncukit.comparison.baseline import Choice
+    from ncukit.comparison.options import CompareOptions
     from ncukit.model.comparison import Comparison, Side
+    from ncukit.model.diagnosis import Advice
+    from ncukit.model.trace import Trace
+    from ncukit.trace.nsys import Export
+
+
+# ---- Where to look next, and when to stop
+
+
+def advise(
+    path: PathLike,
+    *,
+    timeline: PathLike | None = None,
+    range: str | None = None,
+    export: Export | None = None,
+) -> Advice:
+    """Return which layer to look at next after ``path``, with the command, or that it is time to stop.
+
+    ``path`` is a run directory, a report of ncu, or a trace of nsys or torch's profiler; ``timeline`` is a
+    trace that goes with a report, and ``range`` the NVTX range that matters in a trace.
+
+    Raises:
+        ReportError: a file cannot be used.
+        ToolError: a .nsys-rep cannot be exported.
+        UsageError: ``timeline`` goes with something else than a report, or there is no such range.
+
+    >>> from ncukit.api import demo_traces
+    >>> found = advise(demo_traces()[0])
+    >>> found.id, found.layer
+    ('transfer-bound', 'operations')
+    """
+    from ncukit.errors import ReportFormatError, UsageError
+    from ncukit.render import advice
+
+    given, reports = Path(path), given_is_report(Path(path))
+    if timeline is not None and not reports:
+        raise UsageError("a timeline goes with a report only", "give the .ncu-rep and its trace")
+    if given.is_dir():
+        from ncukit.render.run.load import load
+
+        if range is not None:
+            raise UsageError("a run has its own region", "leave --range out")
+        if (given / "experiment.json").is_file():
+            raise UsageError(
+                f"{path} is an experiment, not a run",
+                "read its conclusion; give its folder baseline or variant, if it profiled the pair",
+            )
+        return advice.of_run(load(given), str(path))
+    if reports:
+        from ncukit.api.reports import read
+        from ncukit.render.timeline.beside import beside
+
+        if range is not None and timeline is None:
+            raise UsageError("a range is about a trace, and there is none", "add --timeline FILE")
+        trace = None if timeline is None else beside(Path(timeline), range, export=export)
+        return advice.of_launches(str(path), list(read(path).diagnoses()), trace, str(timeline or ""))
+    try:
+        found = _trace(given, export)
+    except ReportFormatError:
+        if given.suffix in (".sqlite", ".nsys-rep", ".qdrep", ".json", ".gz"):
+            raise
+        from ncukit.api.reports import read
+
+        read(path)  # says better what is wrong with it
+        raise
+    from ncukit.trace.launch_choice import choose_launch
+    from ncukit.trace.region import describe
+    from ncukit.trace.scope import in_range, whole
+
+    scope = whole(found) if range is None else in_range(found, range)
+    described = describe(scope)
+    try:
+        choice = choose_launch(scope, timeline=described)
+    except UsageError:
+        choice = None
+    return advice.of_trace(described, choice, str(path))
+
+
+def given_is_report(path: Path) -> bool:
+    """Return whether ``path`` is a report of ncu, by its name or how it begins."""
+    if path.suffix in (".ncu-rep", ".ncu-repz", ".csv", ".nsight-cuprof-report"):
+        return True
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"NVR\0"
+    except OSError:
+        return False
+
+
+def _trace(path: Path, export: Export | None) -> Trace:
+    """Return the events of a trace of nsys or of torch's profiler."""
+    from ncukit.trace.files import open_any_trace
+
+    return open_any_trace(path, export)
 
 
 def compare(
@@ -41,9 +136,9 @@ def compare(
     """
     from dataclasses import replace
 
-    from ncukit.compare import compare as against
-    from ncukit.compare.gates import apply, parse
-    from ncukit.compare.options import CompareOptions
+    from ncukit.comparison import compare as against
+    from ncukit.comparison.gates import apply, parse
+    from ncukit.comparison.options import CompareOptions
 
     found = options or CompareOptions()
     if not others:
@@ -90,7 +185,7 @@ def _sides(everything: tuple[Any, ...], options: CompareOptions) -> list[Side]:
 
 
 def _side(what: Any, choice: Choice, number: int) -> Side:
-    from ncukit.compare.side import read_side, side_of
+    from ncukit.comparison.baseline import read_side, side_of
 
     if isinstance(what, Report):
         what = what.path
@@ -136,8 +231,8 @@ def set_baseline(
         UsageError: the baseline exists and ``force`` is not given, or the name is none.
         ReportError: ``what`` cannot be used.
     """
-    from ncukit.compare import baseline
-    from ncukit.compare.options import CompareOptions
+    from ncukit.comparison import baseline
+    from ncukit.comparison.options import CompareOptions
 
     place = baseline.FOLDER if folder is None else Path(folder)
     baseline.path_of(place, name)

@@ -21,9 +21,8 @@ from ncukit.model.experiment import (
 )
 
 if TYPE_CHECKING:
-    from ncukit.collect.experiment.bench import Bench, Sides
-    from ncukit.collect.experiment.options import ExperimentOptions
-    from ncukit.collect.session import Listener
+    from ncukit.run.bench import Bench, ExperimentOptions, Sides
+    from ncukit.run.session import Listener
 
 RECORD, PAGE = "experiment.json", "experiment.html"
 
@@ -56,7 +55,7 @@ def experiment(
     The sides are the workloads ``baseline`` and ``variant``; with ``options.control`` (NAME=A,B) two values
     of a parameter of the workload ``baseline``.  With ``options.command`` ``target`` is a command with ``{}``
     where the sides differ, and its JSON output holds the numbers.  Results are checked first; a verdict needs
-    a difference beyond the run-to-run variation (`ncukit.diagnose.experiment.effect`); a profiled pair comes
+    a difference beyond the run-to-run variation (`ncukit.judge.effect`); a profiled pair comes
     last, as diagnosis only.  Record and page lie in ``output`` (None: a new folder in ``reports``).
 
     Raises:
@@ -67,13 +66,12 @@ def experiment(
     """
     import tempfile
 
-    from ncukit.api.profiled_pair import profile_pair
-    from ncukit.collect.directory import RunDirectory
-    from ncukit.collect.experiment.bench import Bench, repetitions
-    from ncukit.collect.experiment.options import ExperimentOptions
-    from ncukit.collect.session import Silent
-    from ncukit.diagnose.experiment import conclude, effect
-    from ncukit.diagnose.experiment.conclusion import wrong
+    from ncukit.api.runs import profile_pair
+    from ncukit.judge.conclusion import conclude, wrong
+    from ncukit.judge.effect import effect
+    from ncukit.run.bench import Bench, ExperimentOptions, repetitions
+    from ncukit.run.directory import RunDirectory
+    from ncukit.run.session import Silent
 
     wanted, heard = options or ExperimentOptions(), listener or Silent()
     sides = _sides(target, baseline, variant, wanted)
@@ -133,8 +131,8 @@ def read_experiment(path: PathLike) -> ExperimentRecord:
     Raises:
         ReportError: there is none, or it is damaged.
     """
-    from ncukit.collect.directory import inside
-    from ncukit.schemas.documents import read_document
+    from ncukit.run.directory import inside
+    from ncukit.schemas.check import read_document
 
     found = Path(path).is_dir()
     file = inside(Path(path), RECORD) if found else Path(path)
@@ -151,9 +149,8 @@ def read_experiment(path: PathLike) -> ExperimentRecord:
 def _sides(
     target: PathLike | Sequence[str], baseline: str | None, variant: str | None, options: ExperimentOptions
 ) -> Sides:
-    from ncukit.collect.experiment.commands import Commands
-    from ncukit.collect.experiment.options import control_of
-    from ncukit.collect.experiment.workloads import Workloads
+    from ncukit.run.bench import Commands, control_of
+    from ncukit.run.experiment_workloads import Workloads
 
     words = [os.fspath(target)] if isinstance(target, str | os.PathLike) else list(target)
     control = control_of(baseline, variant, options)
@@ -165,8 +162,8 @@ def _sides(
 
 
 def _check_predictions(predictions: Sequence[Prediction]) -> None:
-    from ncukit.catalog import load
-    from ncukit.diagnose.experiment.traced import UNITS
+    from ncukit.judge.effect import UNITS
+    from ncukit.metrics import load
 
     known = [*UNITS, *load().metrics]
     for one in predictions:
@@ -182,8 +179,8 @@ def _check_predictions(predictions: Sequence[Prediction]) -> None:
 
 def _begun(sides: Sides, bench: Bench) -> ExperimentRecord:
     from ncukit import __version__
-    from ncukit.collect import identity
-    from ncukit.tools import cuda
+    from ncukit.run import target as identity
+    from ncukit.run.tools import cuda
 
     options, driver = bench.options, cuda.driver(bench.child.variables)
     shared = sides.conditions()
@@ -244,7 +241,7 @@ def _watched_conditions(record: ExperimentRecord, found: Sequence[Repetition]) -
 
 
 def _cautions(record: ExperimentRecord) -> list[str]:
-    from ncukit.diagnose.experiment.conditions import cautions
+    from ncukit.judge.conclusion import cautions
 
     return cautions(record)
 

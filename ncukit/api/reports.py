@@ -9,9 +9,9 @@ from time import gmtime, strftime
 from typing import TYPE_CHECKING, Literal, TextIO, overload
 
 from ncukit.errors import ReportEmpty, UsageError
+from ncukit.files import check_new
 from ncukit.model import Wanted
-from ncukit.model.shown import show_with
-from ncukit.whole import check_new
+from ncukit.model.source import show_with
 
 if TYPE_CHECKING:
     import pandas
@@ -50,7 +50,7 @@ class Report:
     """
 
     def __init__(self, path: PathLike, *, isolate: bool = True, stdin: TextIO | None = None) -> None:
-        from ncukit.read.report import Source
+        from ncukit.report.reader import Source
 
         self.path = str(path)
         self._isolate, self._from_stdin = isolate, stdin is not None
@@ -86,7 +86,7 @@ class Report:
 
         Without ``signals`` reading is quicker, but `diagnose` cannot judge the launches.
         """
-        from ncukit.normalise import normalise, wanted
+        from ncukit.metrics.normalise import normalise, wanted
 
         for raw in self._source.launches(wanted(signals=signals, details=details)):
             yield normalise(raw, self.path, signals=signals)
@@ -107,7 +107,7 @@ class Report:
 
         ``raw`` adds native metrics by name, which only reports that were read for it hold.
         """
-        from ncukit.frame import frame as make
+        from ncukit.tables import frame as make
 
         names = tuple(raw)
         return make(self._with_raw(names), form=form, by=by, raw=names)
@@ -115,7 +115,7 @@ class Report:
     def _with_raw(self, raw: tuple[str, ...]) -> Iterator[Kernel]:
         from dataclasses import replace
 
-        from ncukit.normalise import normalise, wanted
+        from ncukit.metrics.normalise import normalise, wanted
 
         want = wanted(signals=False, details=True, code=False)
         want = replace(want, metrics=(want.metrics or frozenset()) | set(raw), rules=False, units=bool(raw))
@@ -163,7 +163,7 @@ class Reports:
         raw: Iterable[str] = (),
     ) -> pandas.DataFrame:
         """Return the metrics of every launch of every report as one data frame; see `frame`."""
-        from ncukit.frame import frame as make
+        from ncukit.tables import frame as make
 
         names = tuple(raw)
         return make((k for report in self for k in report._with_raw(names)), form=form, by=by, raw=names)
@@ -201,9 +201,9 @@ def frame(
     puts launches side by side: one row a kernel and metric, one column a GPU (or capability, file, name), the
     median where there are several.  A comparison has one row a pair and metric.
     """
-    from ncukit.frame import comparison_frame
-    from ncukit.frame import frame as make
     from ncukit.model.comparison import Comparison
+    from ncukit.tables import comparison_frame
+    from ncukit.tables import frame as make
 
     if isinstance(what, Comparison):
         return comparison_frame(what)
@@ -216,7 +216,7 @@ def diagnose(kernel: Kernel) -> Diagnosis:
     Raises:
         TypeError: it is none.
     """
-    from ncukit.diagnose import diagnose as judge
+    from ncukit.judge import diagnose as judge
     from ncukit.model import Kernel
     from ncukit.roofline import place
 
@@ -230,7 +230,7 @@ def source_view(kernel: Kernel) -> SourceView | None:
 
     A diagnosis has it in its ``facts``; this makes it without one.
     """
-    from ncukit.diagnose.source import source_view as view
+    from ncukit.judge.source_view import source_view as view
 
     return view(kernel)
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ncukit import __version__, interruption
-from ncukit.cli import failures, output
+from ncukit import __version__, signals
+from ncukit.cli import output
 from ncukit.errors import Interrupted, NcukitError
 
 COMMANDS = (
@@ -69,7 +69,7 @@ class _Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
-            raise interruption.as_error(stop) from stop
+            raise signals.as_error(stop) from stop
 
 
 def application(*names: str) -> typer.Typer:
@@ -93,11 +93,11 @@ def main() -> None:
     output.debug = _take_debug()
     output.show_what_the_terminal_cannot()
     first = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
-    with interruption.heard():
+    with signals.heard():
         try:
             code = ended(application(*(name for name in COMMANDS if name == first)))
         except KeyboardInterrupt as stop:  # before the command began
-            code = _interrupted(interruption.as_error(stop))
+            code = _interrupted(signals.as_error(stop))
     sys.exit(code)
 
 
@@ -106,7 +106,7 @@ def ended(program: typer.Typer) -> int:
     try:
         code = program(prog_name="ncukit", standalone_mode=False)
         if code == Interrupted().exit_code:  # while typer read the arguments
-            return _interrupted(interruption.last())
+            return _interrupted(signals.last())
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
@@ -119,13 +119,13 @@ def ended(program: typer.Typer) -> int:
         output.show_where()
         return _interrupted(error)
     except Exception as error:
-        if failures.asks_for_help(error):
+        if output.asks_for_help(error):
             print(error, file=sys.stderr)
             return 2
-        if (stop := interruption.behind(error)) is not None:
-            return _interrupted(interruption.as_error(stop))
+        if (stop := signals.behind(error)) is not None:
+            return _interrupted(signals.as_error(stop))
         output.show_where()
-        found = failures.as_error(error)
+        found = output.as_error(error)
         tell(found)
         return found.exit_code
 

@@ -38,7 +38,7 @@ def advise(
     ncukit advise run.nsys-rep --json | jq .commands
     """
     from ncukit import api
-    from ncukit.read.nsys import exporter
+    from ncukit.trace.nsys import exporter
 
     found = api.advise(run, timeline=timeline, range=range_, export=exporter(nsys))
     if json:

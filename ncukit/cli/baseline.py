@@ -51,7 +51,7 @@ def baseline(
     A baseline is a small JSON file: metrics with their quality and the names of their counters, reasons for
     what is unknown, the spread of repeats and the verdict; no raw values, source or SASS.
     """
-    from ncukit.compare.settings import load_settings
+    from ncukit.comparison.options import load_settings
 
     place = folder or load_settings().baselines
     if action == "set":
@@ -71,9 +71,9 @@ def baseline(
 
 
 def _list(place: Path, *, json: bool) -> None:
-    from ncukit.compare import baseline as kept
+    from ncukit.comparison import baseline as kept
 
-    found = kept.names(place)
+    found = kept.baseline_names(place)
     if json:
         from ncukit.media import dumps
 
@@ -89,7 +89,7 @@ def _list(place: Path, *, json: bool) -> None:
 
 
 def _show(place: Path, name: str, *, json: bool) -> None:
-    from ncukit.compare import baseline as kept
+    from ncukit.comparison import baseline as kept
 
     if json:
         from json import loads

@@ -28,7 +28,7 @@ def catalog(
     ncukit catalog dram_bytes
     ncukit catalog dram_bytes --json
     """
-    from ncukit.catalog import load
+    from ncukit.metrics import load
 
     ids = check_ids([id] if id else None)
     metrics = load().metrics

@@ -11,8 +11,8 @@ import typer
 from ncukit.cli.options import Force, KernelName
 from ncukit.cli.output import color, complain, encoding, typed, width
 from ncukit.errors import NcukitError, UsageError
+from ncukit.files import check_new
 from ncukit.media import line
-from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     from ncukit.model.comparison import Comparison
@@ -176,8 +176,7 @@ def _compared(
     lines: bool,
 ) -> Comparison:
     from ncukit.api import compare as run
-    from ncukit.compare.options import CompareOptions
-    from ncukit.compare.settings import load_settings
+    from ncukit.comparison.options import CompareOptions, load_settings
 
     settings = load_settings(file=config)
     return run(
@@ -219,7 +218,7 @@ def _write(target: Path, kind: str, comparison: Comparison, plotlyjs: str, *, ve
         plotly = "directory" if plotlyjs == "directory" else "inline"
         write_comparison(comparison, target, force=True, plotly=plotly, command=command)  # type: ignore[arg-type]
         return
-    from ncukit.whole import write_text
+    from ncukit.files import write_text
 
     write_text(target, _text(kind, comparison, verbose=verbose, terminal=False) + "\n")
 

@@ -47,25 +47,25 @@ def _completer(values: Callable[[], Iterable[str]]) -> Callable[[Any, str], list
 
 
 def _gpus() -> Iterable[str]:
-    from ncukit.catalog.skus import skus
+    from ncukit.metrics.catalog import skus
 
     return [sku.id for sku in skus()]
 
 
 def _metrics() -> Iterable[str]:
-    from ncukit.catalog import load
+    from ncukit.metrics import load
 
     return load().metrics
 
 
 def _dtypes() -> Iterable[str]:
-    from ncukit.roofline.models.dtypes import BITS
+    from ncukit.roofline.models.terms import BITS
 
     return BITS
 
 
 def _probes() -> Iterable[str]:
-    from ncukit.collect.probes import NAMES
+    from ncukit.run.probes import NAMES
 
     return NAMES
 
@@ -77,10 +77,10 @@ def _schemas() -> Iterable[str]:
 
 
 def _baselines() -> Iterable[str]:
-    from ncukit.compare.baseline import names
-    from ncukit.compare.settings import load_settings
+    from ncukit.comparison.baseline import baseline_names
+    from ncukit.comparison.options import load_settings
 
-    return names(Path(load_settings().baselines))
+    return baseline_names(Path(load_settings().baselines))
 
 
 _NAMES: Mapping[tuple[str, str], Callable[[], Iterable[str]]] = {

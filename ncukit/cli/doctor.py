@@ -9,11 +9,11 @@ import typer
 
 from ncukit.cli.options import Force
 from ncukit.errors import UsageError
+from ncukit.files import check_new
 from ncukit.media import line
-from ncukit.whole import check_new
 
 if TYPE_CHECKING:
-    from ncukit.tools.doctor import Examination
+    from ncukit.run.tools.doctor import Examination
 
 Tool = Annotated[
     str | None, typer.Option(metavar="PATH", help="The tool to look at instead of the one found.")
@@ -52,12 +52,12 @@ def doctor(
         raise UsageError("-o names the file of --bundle", "add --bundle, or write: ncukit doctor > FILE")
     if output is not None:
         check_new(output, force=force)
-    from ncukit.tools.doctor import Machine, examine
+    from ncukit.run.tools.doctor import Machine, examine
 
     given = {name: path for name, path in (("ncu", ncu), ("nsys", nsys), ("nvcc", nvcc)) if path}
     examination = examine(Machine(os.environ, tools=given))
     if bundle:
-        from ncukit.tools.bundle import write_bundle
+        from ncukit.run.tools.doctor import write_bundle
 
         path = write_bundle(examination, output)
         print(f"wrote {line(str(path))}", file=sys.stderr)
@@ -70,7 +70,7 @@ def doctor(
 
 
 def _text(examination: Examination) -> str:
-    from ncukit.tools.doctor import COUNTING, READING, TRACING
+    from ncukit.run.tools.doctor import COUNTING, READING, TRACING
 
     summary = {
         "read reports": READING,

@@ -120,9 +120,9 @@ def experiment(
     any profiler; less than the run-to-run variation is "not shown".  The profiled pair is for diagnosis only.
     """
     from ncukit import api
-    from ncukit.cli.progress import Teller
-    from ncukit.collect.experiment.options import ExperimentOptions, goal, prediction
-    from ncukit.collect.options import sweep
+    from ncukit.cli.output import Teller
+    from ncukit.run.bench import ExperimentOptions, goal, prediction
+    from ncukit.run.options import sweep
 
     if (end_to_end is None) == (not target):
         raise UsageError(

@@ -22,9 +22,9 @@ from ncukit.cli.options import (
 )
 from ncukit.cli.output import color, encoding, width
 from ncukit.errors import UsageError
+from ncukit.files import beside, check_new
 from ncukit.media import line
 from ncukit.model import Kernel
-from ncukit.whole import beside, check_new
 
 FORMATS = ("table", "csv", "json", "parquet")
 
@@ -98,7 +98,7 @@ def metrics(
         nonlocal begun
         kernels = chosen(open_report(file).kernels(signals=False), launches, kernel)
         if how == "json":
-            from ncukit.cli.stream import print_report
+            from ncukit.cli.output import print_report
             from ncukit.render.json import kernel_text
 
             print_report(file, (kernel_text(k, ids) for k in kernels))
@@ -132,8 +132,8 @@ def _parquet(
     if output is None:
         raise UsageError("--format parquet needs a file to write", "add -o FILE.parquet")
     check_new(output, force=force)
-    from ncukit.catalog import load
-    from ncukit.frame import frame
+    from ncukit.metrics import load
+    from ncukit.tables import frame
 
     kernels: list[Kernel] = []
 

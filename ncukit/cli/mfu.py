@@ -87,7 +87,7 @@ def mfu(
         peak=peak,
     )
     if found.peak.per_gpu is None and found.peak.sku is None:
-        from ncukit.catalog.skus import find_sku, no_sku
+        from ncukit.metrics.catalog import find_sku, no_sku
 
         raise no_sku(find_sku(found.peak.name), "--peak")
     if json:

@@ -12,12 +12,11 @@ from ncukit.cli.options import Force
 from ncukit.cli.output import color, encoding, typed, width
 from ncukit.cli.profile import CleanEnv, Env, Params, Quiet, Timeout
 from ncukit.errors import UsageError
+from ncukit.files import check_new
 from ncukit.media import line
-from ncukit.whole import check_new
 
 if TYPE_CHECKING:
-    from ncukit.model.ops import Ops
-    from ncukit.model.ranks import Ranks
+    from ncukit.model.ops import Ops, Ranks
 
 _SORTS = "device|self-device|cpu|self-cpu"
 
@@ -102,7 +101,7 @@ def ops(
         return
     if nccl_log is not None:
         raise UsageError("--nccl-log goes with a folder of traces", "give the folder, one trace a rank")
-    from ncukit.diagnose.ops import SORTS, ordered
+    from ncukit.trace.operator_table import SORTS, ordered
 
     if sort is not None and sort not in SORTS:
         raise UsageError(f"--sort {sort} does not exist", f"there is: {', '.join(SORTS)}")
@@ -114,8 +113,8 @@ def ops(
     from dataclasses import replace
 
     from ncukit import api
-    from ncukit.cli.progress import Teller
-    from ncukit.collect.options import ProfileOptions, sweep
+    from ncukit.cli.output import Teller
+    from ncukit.run.options import ProfileOptions, sweep
 
     kept: Path | None = None
     if script:

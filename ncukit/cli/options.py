@@ -1,11 +1,12 @@
-"""Arguments and options that several commands share, and how files and launches are chosen."""
+"""Options that every analytic model has on the command line, and how numbers are written there."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ncukit.api import Report
     from ncukit.model import Diagnosis, Kernel, RawKernel, ReportFile
     from ncukit.render.timeline.beside import Beside
+
+
+# ---- Arguments and options that several commands share, and how files and launches are chosen
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE...", help="Reports (.ncu-rep) or ncu's CSV; - reads stdin.")
@@ -99,7 +103,7 @@ def _chosen(
     launches: list[int] | None,
     name: str | None,
 ) -> Iterator[T]:
-    from ncukit.tools.names import NamePattern
+    from ncukit.run.tools.ncu import NamePattern
 
     wanted = set(launches or ())
     pattern = NamePattern(name) if name is not None else None
@@ -135,7 +139,7 @@ def measured(ceilings: Path | None) -> Callable[[Diagnosis], Diagnosis]:
         return lambda diagnosis: diagnosis
     from dataclasses import replace
 
-    from ncukit.roofline.measured import read_measured
+    from ncukit.roofline.place import read_measured
 
     found = read_measured(ceilings)
     return lambda d: replace(d, roofline=found.on(d.roofline, d.kernel.gpu))
@@ -175,8 +179,8 @@ def opened_trace(
         if range is not None:
             raise UsageError("--range is about a trace, and there is none", "add --timeline FILE")
         return None
-    from ncukit.read.nsys import exporter
     from ncukit.render.timeline.beside import beside
+    from ncukit.trace.nsys import exporter
 
     return beside(trace, range, export=exporter(nsys), force=force)
 
@@ -187,7 +191,7 @@ def check_ids(ids: list[str] | None) -> list[str] | None:
     Raises:
         UsageError: one does not; the hint names the nearest.
     """
-    from ncukit.catalog import load
+    from ncukit.metrics import load
 
     known = load().metrics
     for id in ids or ():
@@ -197,3 +201,111 @@ def check_ids(ids: list[str] | None) -> list[str] | None:
             near = ", ".join(get_close_matches(id, known, 3, 0.4)) or "none"
             raise UsageError(f"there is no metric {id!r}", f"nearest: {near}; `ncukit catalog` lists all")
     return ids or None
+
+
+_PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+
+
+def rate(text: str | float) -> float:
+    """Return a number such as 200e12 or 200T.
+
+    >>> rate("200T"), rate("3.35e12")
+    (200000000000000.0, 3350000000000.0)
+    """
+    digits = str(text)
+    factor = _PREFIXES.get(digits[-1:], 1.0)
+    try:
+        number = float(digits[:-1] if factor != 1 else digits) * factor
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise typer.BadParameter(f"{text!r} is no number: write 200e12 or 200T")
+    return number
+
+
+def whole(text: str | int) -> int:
+    """Return a whole number, also one written as 1e6.
+
+    >>> whole("4096"), whole("1e6")
+    (4096, 1000000)
+    """
+    try:
+        return int(text) if str(text).lstrip("+-").isdecimal() else _integral(float(text))
+    except (ValueError, OverflowError):
+        pass
+    raise typer.BadParameter(f"{text!r} is no whole number")
+
+
+def _integral(number: float) -> int:
+    if number != int(number):
+        raise ValueError
+    return int(number)
+
+
+ModelJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout (schema ncukit.roofline/1).")]
+SHARED: dict[str, tuple[Any, Any]] = {
+    "peak": (
+        Annotated[
+            float | None,
+            typer.Option("--peak", parser=rate, metavar="FLOP/S", help="Peak rate: 200e12, or 200T."),
+        ],
+        None,
+    ),
+    "bandwidth": (
+        Annotated[
+            float | None,
+            typer.Option("--bandwidth", parser=rate, metavar="BYTE/S", help="Memory bandwidth: 3e12, or 3T."),
+        ],
+        None,
+    ),
+    "gpu": (
+        Annotated[
+            str | None,
+            typer.Option(metavar="NAME", help="Product whose data sheet gives what is not given: h100-sxm."),
+        ],
+        None,
+    ),
+    "seconds": (
+        Annotated[
+            float | None,
+            typer.Option("--seconds", parser=rate, metavar="S", help="A measured time, to be checked."),
+        ],
+        None,
+    ),
+    "report": (
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="FILE", help="A report: its launch is held against the model, at its peaks."
+            ),
+        ],
+        None,
+    ),
+    "launch": (
+        Annotated[
+            int | None,
+            typer.Option("--launch", "-l", min=1, metavar="N", help="Launch N (from 1) of the report."),
+        ],
+        None,
+    ),
+    "kernel": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--kernel", "-k", metavar="NAME", help="The launch whose kernel's name contains NAME."
+            ),
+        ],
+        None,
+    ),
+    "measured_ceilings": (MeasuredCeilings, None),
+    "json": (ModelJson, False),
+    "output": (
+        Annotated[
+            Path | None,
+            typer.Option("--output", "-o", metavar="PAGE.html", help="Write a page with the roofline."),
+        ],
+        None,
+    ),
+    "force": (Force, False),
+}
+"""Options that every model has: name -> annotation and default."""

@@ -9,8 +9,8 @@ import typer
 
 from ncukit.cli.options import Force
 from ncukit.errors import UsageError
+from ncukit.files import check_new
 from ncukit.media import line
-from ncukit.whole import check_new
 
 
 def register(app: typer.Typer) -> None:
@@ -70,10 +70,10 @@ def probe(
     import sys
 
     from ncukit import api
-    from ncukit.api.probing import parse_shape
+    from ncukit.api.runs import parse_shape
     from ncukit.cli.output import color, encoding, width
-    from ncukit.collect.probes import ProbeOptions
     from ncukit.render.probe import probe_json, probe_text, write_probe
+    from ncukit.run.probes import ProbeOptions
 
     for target in (output, snapshot):
         if target is not None:

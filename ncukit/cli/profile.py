@@ -12,8 +12,8 @@ from ncukit.errors import UsageError
 from ncukit.media import command, line, word
 
 if TYPE_CHECKING:
-    from ncukit.collect.carry import Carried
-    from ncukit.collect.options import ProfileOptions
+    from ncukit.run.options import ProfileOptions
+    from ncukit.run.plan import Carried
 
 Words = Annotated[
     list[str] | None,
@@ -135,7 +135,7 @@ def profile(
 
     Ends with 5 where a part is missing (the page says which), with 3 where nothing of the GPU was seen.
     """
-    from ncukit.collect.options import ProfileOptions, sweep
+    from ncukit.run.options import ProfileOptions, sweep
 
     tools = {"ncu": ncu, "nsys": nsys, "nvcc": nvcc, "python": python}
     given: dict[str, Any] = {
@@ -171,7 +171,7 @@ def profile(
         _print_plan(words, options, output, json=json, dask=dask, resume=resume)
         return
     from ncukit import api
-    from ncukit.cli.progress import Teller
+    from ncukit.cli.output import Teller
 
     with Teller(quiet=quiet) as teller:
         carried = api.profile(
@@ -190,9 +190,8 @@ def _recorded(path: Path, words: list[str], options: ProfileOptions) -> tuple[li
     """
     from dataclasses import replace
 
-    from ncukit.collect.directory import read_record
-    from ncukit.collect.options import ProfileOptions
-    from ncukit.collect.seal import own
+    from ncukit.run.directory import own, read_record
+    from ncukit.run.options import ProfileOptions
 
     run = read_record(path)
     if words and not own(run):
@@ -234,10 +233,9 @@ def _print_plan(
     dask: str | None,
     resume: Path | None,
 ) -> None:
-    from ncukit.collect.carry import check_asked
-    from ncukit.collect.directory import read_record
-    from ncukit.collect.plan import plan
-    from ncukit.collect.target import resolve
+    from ncukit.run.directory import read_record
+    from ncukit.run.plan import check_asked, plan
+    from ncukit.run.target import resolve
 
     target = resolve(words, options)
     if resume is not None:
@@ -266,7 +264,7 @@ def _print_plan(
 
 def _tell(carried: Carried, *, json: bool, open_: bool) -> None:
     """Print what a run came to, and end with its exit code."""
-    from ncukit.collect.directory import PAGE
+    from ncukit.run.directory import PAGE
 
     page = carried.directory / PAGE
     made = page.is_file() and carried.evidence

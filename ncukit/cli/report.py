@@ -22,8 +22,8 @@ from ncukit.cli.options import (
 )
 from ncukit.cli.output import typed
 from ncukit.errors import UsageError
+from ncukit.files import check_new
 from ncukit.media import line, word
-from ncukit.whole import check_new
 
 if TYPE_CHECKING:
     from ncukit.render.timeline.beside import Beside

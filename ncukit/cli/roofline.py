@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ncukit.cli.model_options import SHARED, rate, whole
-from ncukit.cli.options import chosen, open_report
+from ncukit.cli.options import SHARED, chosen, open_report, rate, whole
 from ncukit.cli.output import color, encoding, typed, width
 from ncukit.errors import UsageError
 from ncukit.media import line
@@ -30,7 +29,7 @@ class _Models(MutableMapping[str, Any]):
         self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        from ncukit.roofline.models.signatures import MODELS
+        from ncukit.roofline.models.estimate import MODELS
 
         model = name.replace("-", "_")
         if model not in self._made:
@@ -40,12 +39,12 @@ class _Models(MutableMapping[str, Any]):
         return self._made[model]
 
     def __iter__(self) -> Iterator[str]:
-        from ncukit.roofline.models.signatures import MODELS
+        from ncukit.roofline.models.estimate import MODELS
 
         return (name.replace("_", "-") for name in MODELS)
 
     def __len__(self) -> int:
-        from ncukit.roofline.models.signatures import MODELS
+        from ncukit.roofline.models.estimate import MODELS
 
         return len(MODELS)
 
@@ -69,7 +68,7 @@ class Models(TyperGroup):
         Raises:
             UsageError: there is no such model; the hint names the nearest.
         """
-        from ncukit.roofline.models.signatures import named
+        from ncukit.roofline.models.estimate import named
 
         return self.commands[named(cmd_name)]
 
@@ -118,7 +117,7 @@ def roofline(
 def _command(model: str) -> Any:
     """Return the command of ``model``: its parameters and those that every model has, as options."""
     from ncukit.render.model.shown import explained
-    from ncukit.roofline.models.signatures import EXAMPLES, parameters
+    from ncukit.roofline.models.estimate import EXAMPLES, parameters
 
     def run(**values: Any) -> None:
         _run(model, {p.name: values.pop(p.name) for p in parameters(model)}, **values)
@@ -176,8 +175,7 @@ def _run(
     force: bool,
 ) -> None:
     from ncukit.render.model.shown import Shown
-    from ncukit.roofline.models.estimate import GIVEN, estimate
-    from ncukit.roofline.models.signatures import make, parameters
+    from ncukit.roofline.models.estimate import GIVEN, estimate, make, parameters
 
     if lacking := [p for p in parameters(model) if p.required and arguments[p.name] is None]:
         flags = [f"--{p.name.replace('_', '-')}" for p in lacking]
@@ -187,7 +185,7 @@ def _run(
     if report is None and (launch or kernel):
         raise UsageError("--launch and --kernel choose from a report, and there is none", "add --report FILE")
     if gpu is not None and (peak is None or bandwidth is None):
-        from ncukit.catalog.skus import find_sku, no_sku
+        from ncukit.metrics.catalog import find_sku, no_sku
 
         if (meant := find_sku(gpu)).sku is None:
             raise no_sku(meant, "--peak with --bandwidth")
@@ -214,7 +212,7 @@ def _run(
 
 def _reached(path: Path, estimate: Estimate, kernel: Kernel | None) -> tuple[Roof, ...]:
     """Return the measured ceilings of the precisions and the memory of an estimate."""
-    from ncukit.roofline.measured import read_measured
+    from ncukit.roofline.place import read_measured
 
     found, used = read_measured(path), {estimate.model.memory, *estimate.model.flop}
     if kernel is not None and kernel.gpu not in (None, found.device):

@@ -113,7 +113,7 @@ def show(
 
     def as_json(file: str) -> None:
         from ncukit.api import diagnose
-        from ncukit.cli.stream import print_report
+        from ncukit.cli.output import print_report
         from ncukit.render.json import kernel_text
 
         def more(d: Diagnosis) -> dict[str, Any]:

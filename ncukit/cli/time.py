@@ -59,8 +59,8 @@ def time(
     ncukit time my_kernel.py --kernel gemm --param m=1024,2048 --json
     """
     from ncukit import api
-    from ncukit.cli.progress import Teller
-    from ncukit.collect.options import ProfileOptions, sweep
+    from ncukit.cli.output import Teller
+    from ncukit.run.options import ProfileOptions, sweep
 
     tools = {name: path for name, path in (("python", python), ("nvcc", nvcc)) if path}
     options = ProfileOptions(

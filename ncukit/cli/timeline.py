@@ -11,8 +11,8 @@ import typer
 from ncukit.cli.options import Force, Nsys
 from ncukit.cli.output import color, encoding, typed, width
 from ncukit.errors import UsageError
+from ncukit.files import check_new
 from ncukit.media import line
-from ncukit.whole import check_new
 
 
 def register(app: typer.Typer) -> None:
@@ -59,9 +59,11 @@ def timeline(
 
     --force also reads an export whose schema this ncukit does not know.
     """
-    from ncukit.diagnose.timeline import Request, choose_launch, describe, in_range, whole
-    from ncukit.read.nsys import exporter
-    from ncukit.read.traces import open_any_trace
+    from ncukit.trace.files import open_any_trace
+    from ncukit.trace.launch_choice import Request, choose_launch
+    from ncukit.trace.nsys import exporter
+    from ncukit.trace.region import describe
+    from ncukit.trace.scope import in_range, whole
 
     for target in (output, trace):
         if target is not None:

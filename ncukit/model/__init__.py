@@ -6,22 +6,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ncukit.model.diagnosis import Diagnosis, ReportFile
-    from ncukit.model.finding import Evidence, Experiment, Finding, Place, Skipped, Verdict
-    from ncukit.model.kernel import Kernel
-    from ncukit.model.raw import Instance, RawKernel, RawValue, RuleResult
-    from ncukit.model.roofline import Check, Point, Roof, Roofline
-    from ncukit.model.value import Quality, Value
-    from ncukit.model.wanted import Wanted
+    from ncukit.model.diagnosis import (
+        Diagnosis,
+        Evidence,
+        Experiment,
+        Finding,
+        Place,
+        ReportFile,
+        Skipped,
+        Verdict,
+    )
+    from ncukit.model.kernel import Instance, Kernel, Quality, RawKernel, RawValue, RuleResult, Value, Wanted
+    from ncukit.model.shares import Check, Point, Roof, Roofline
 
 _MODULES = {
-    "diagnosis": ("Diagnosis", "ReportFile"),
-    "finding": ("Evidence", "Experiment", "Finding", "Place", "Skipped", "Verdict"),
-    "kernel": ("Kernel",),
-    "raw": ("Instance", "RawKernel", "RawValue", "RuleResult"),
-    "roofline": ("Check", "Point", "Roof", "Roofline"),
-    "value": ("Quality", "Value"),
-    "wanted": ("Wanted",),
+    "diagnosis": (
+        "Diagnosis",
+        "Evidence",
+        "Experiment",
+        "Finding",
+        "Place",
+        "ReportFile",
+        "Skipped",
+        "Verdict",
+    ),
+    "kernel": (
+        "Instance",
+        "Kernel",
+        "Quality",
+        "RawKernel",
+        "RawValue",
+        "RuleResult",
+        "Value",
+        "Wanted",
+    ),
+    "shares": (
+        "Check",
+        "Point",
+        "Roof",
+        "Roofline",
+    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

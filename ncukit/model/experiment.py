@@ -11,6 +11,30 @@ from typing import Any, Literal, Self
 
 from ncukit.record import dataclass
 
+# ---- What a probe found, or why it found nothing
+
+PROBE_SCHEMA = "ncukit.probe/1"
+
+
+@dataclass(frozen=True)
+class Probed:
+    """One probe: "done" with a ``result``, "unavailable" here with the reason, or "failed".
+
+    Numbers of ``result`` are base SI: bytes, seconds, hertz, FLOP/s, byte/s.
+    """
+
+    name: str
+    state: Literal["done", "unavailable", "failed"]
+    result: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return asdict(self)
+
+
 EXPERIMENT_SCHEMA = "ncukit.experiment/1"
 
 SideName = Literal["baseline", "variant"]
@@ -28,7 +52,7 @@ Code = Literal[
     "worse",
     "wrong-result",
 ]
-"""What an experiment came to; see `ncukit.diagnose.experiment.conclusion`."""
+"""What an experiment came to; see `ncukit.judge.conclusion`."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, field, fields
 from typing import Any, Literal, Self
 
-from ncukit.model.timeline import LaunchChoice
+from ncukit.model.trace import LaunchChoice
 from ncukit.record import dataclass
 
 RUN_SCHEMA = "ncukit.run/1"
@@ -117,7 +117,7 @@ class Run:
     status: Literal["running", "complete", "incomplete", "failed"] = "running"
     error: Mapping[str, Any] | None = None
     seal: str | None = None
-    """See `ncukit.collect.seal`."""
+    """See `ncukit.run.directory`."""
     schema: str = RUN_SCHEMA
 
     def step(self, name: str) -> StepRecord | None:

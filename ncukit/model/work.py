@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from ncukit.model.roofline import TOLERANCE, Check
-from ncukit.model.value import Value
+from ncukit.model.kernel import Value
+from ncukit.model.shares import TOLERANCE, Check
 from ncukit.record import dataclass
 
 

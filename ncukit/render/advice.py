@@ -7,13 +7,14 @@ from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ncukit.diagnose.advice import Known, advise
+from ncukit.judge.advice import advise
+from ncukit.judge.layers import Known
 from ncukit.model import Diagnosis
-from ncukit.model.advice import ADVICE_SCHEMA, Advice
+from ncukit.model.diagnosis import ADVICE_SCHEMA, Advice
 from ncukit.render.commands import typed
 
 if TYPE_CHECKING:
-    from ncukit.model.timeline import LaunchChoice, Timeline
+    from ncukit.model.trace import LaunchChoice, Timeline
     from ncukit.render.run.load import RunPage
     from ncukit.render.timeline.beside import Beside
 
@@ -73,9 +74,8 @@ def of_run(page: RunPage, directory: str = "") -> Advice:
 
     With it, commands also say where the run's program lies; without, they hold no folder of this machine.
     """
-    from ncukit.collect.directory import PROFILE, TORCH_TRACE, TRACE
-    from ncukit.collect.seal import own
-    from ncukit.diagnose.timeline.match import Matcher
+    from ncukit.run.directory import PROFILE, TORCH_TRACE, TRACE, own
+    from ncukit.trace.launch_choice import Matcher
 
     match = None
     if page.timeline is not None and page.diagnosis is not None:

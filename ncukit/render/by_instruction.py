@@ -103,7 +103,7 @@ def _costs(view: SourceView) -> dict[str, list[int]]:
 
 
 def _around(view: SourceView) -> dict[str, Any]:
-    from ncukit.catalog.stalls import category
+    from ncukit.metrics.catalog import category
 
     return {
         "basis": view.basis,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncukit import quantity
-from ncukit.catalog import Metric, load
+from ncukit.metrics import Metric, load
 from ncukit.model import Kernel, Quality, Value
 from ncukit.render.words import named
 

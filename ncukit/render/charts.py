@@ -7,9 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ncukit.model import Diagnosis, Value
-from ncukit.model.links import MemoryLinks
-from ncukit.model.series import Series
-from ncukit.model.split import Split
+from ncukit.model.kernel import Series
+from ncukit.model.shares import MemoryLinks, Split
 
 DIGITS = 6
 """Significant digits of a sample; times are whole nanoseconds."""

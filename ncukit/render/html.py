@@ -18,9 +18,8 @@ from markupsafe import Markup
 
 from ncukit import __version__
 from ncukit.errors import NcukitError
+from ncukit.files import cache_folder, check_new, folder, write_bytes
 from ncukit.folders import Folder, is_own_way
-from ncukit.resources import cache_folder, folder
-from ncukit.whole import check_new, write_bytes
 
 Plotly = Literal["inline", "directory"]
 PLOTLY_FILE = "plotly.min.js"

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncukit import quantity
-from ncukit.catalog.skus import skus
+from ncukit.metrics.catalog import skus
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.words import plural
 from ncukit.roofline.mfu import PER_PARAMETER, Mfu

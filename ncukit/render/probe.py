@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ncukit import quantity
+from ncukit.files import write_text
 from ncukit.media import dumps
-from ncukit.model.probe import PROBE_SCHEMA, Probed
+from ncukit.model.experiment import PROBE_SCHEMA, Probed
 from ncukit.render.text.terminal import Terminal, columns
 from ncukit.render.words import PRECISIONS, plural
-from ncukit.whole import write_text
 
 Lines = list[str]
 MEMORY = {

@@ -3,7 +3,6 @@
 Plain arithmetic, no drawing.
 """
 
-from ncukit.roofline.checks import check
-from ncukit.roofline.place import LEVELS, PRECISIONS, aggregate, attainable, place
+from ncukit.roofline.place import LEVELS, PRECISIONS, aggregate, attainable, check, place
 
 __all__ = ["LEVELS", "PRECISIONS", "aggregate", "attainable", "check", "place"]

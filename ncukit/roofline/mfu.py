@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
-from ncukit.catalog.skus import Sku, find_sku
 from ncukit.errors import UsageError
+from ncukit.metrics.catalog import Sku, find_sku
 from ncukit.record import dataclass
-from ncukit.roofline.models.dtypes import dtype_of, matrix_precision
+from ncukit.roofline.models.terms import dtype_of, matrix_precision
 
 Mode = Literal["training", "inference"]
 PER_PARAMETER: Mapping[Mode, int] = {"training": 6, "inference": 2}

@@ -7,12 +7,142 @@ under a tensor roof, nor the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from ncukit.catalog import load
-from ncukit.model import Kernel, Point, Quality, Roof, Roofline, Value
-from ncukit.roofline.checks import check
+from ncukit.errors import ReportFormatError, UsageError
+from ncukit.metrics import load
+from ncukit.model import Check, Kernel, Point, Quality, Roof, Roofline, Value
+from ncukit.model.experiment import PROBE_SCHEMA
+from ncukit.model.shares import TOLERANCE
+from ncukit.record import dataclass
+from ncukit.schemas.check import read_document
+
+# ---- Consistency checks: which assumption is suspect when point and roof do not fit
+
+PIPE_TOLERANCE = 1.05
+"""Achieved share of a compute roof over the busy share of its pipe: more means two conventions are mixed."""
+
+PIPES = {"fp64": "pipe_fp64_pct", "fp32": "pipe_fma_pct"}
+"""Precision -> busy share of the pipe that executes it [% of active cycles]."""
+
+
+def check(kernel: Kernel, points: Sequence[Point]) -> tuple[Check, ...]:
+    """Return every check that could be made on ``points`` of ``kernel``; what fails names the suspect."""
+    return (*_above_roof(kernel, points), *_against_pipe(kernel, points), *_dram_time(kernel))
+
+
+def _above_roof(kernel: Kernel, points: Sequence[Point]) -> Iterable[Check]:
+    judged = [(p, p.achieved / p.attainable) for p in points if p.attainable and p.achieved]
+    above = [(p, factor) for p, factor in judged if factor > TOLERANCE]
+    if judged and not above:
+        yield Check("below-roof", True, "Every point lies on or below its roof.")
+    for p, factor in above:
+        if p.peak and p.attainable and p.attainable < p.peak:
+            suspect = f"the {p.level} bandwidth or the counted bytes"
+        else:
+            clock = kernel.number("sm_clock")
+            implied = f", or the SM ran at {clock * factor / 1e9:.3f} GHz" if clock else ""
+            suspect = f"the {p.precision} peak{implied}"
+        yield Check(
+            "below-roof",
+            False,
+            f"{p.precision} at {p.level} is {100 * factor:.1f} % of its roof: suspect {suspect}.",
+        )
+
+
+def _against_pipe(kernel: Kernel, points: Sequence[Point]) -> Iterable[Check]:
+    for precision, id in PIPES.items():
+        point = next((p for p in points if p.precision == precision and p.peak and p.achieved), None)
+        pipe, active = kernel.number(id), kernel.number("sm_active_pct")
+        if point is None or pipe is None or active is None or not point.peak or not point.achieved:
+            continue
+        share, busy = 100 * point.achieved / point.peak, pipe * active / 100
+        if share > PIPE_TOLERANCE * busy + 1:
+            message = f"{precision} reaches {share:.1f} % of its peak, but its pipe is busy only {busy:.1f} %"
+            yield Check("pipe", False, f"{message}: suspect the FLOP convention or the peak.")
+        else:
+            yield Check(
+                "pipe", True, f"{precision}: {share:.1f} % of peak within {busy:.1f} % pipe activity."
+            )
+
+
+def _dram_time(kernel: Kernel) -> Iterable[Check]:
+    moved, roof = kernel.number("dram_bytes"), kernel.number("peak_dram_bandwidth")
+    duration = kernel.number("kernel_duration")
+    if not moved or not roof or not duration:
+        return
+    needed = moved / roof
+    if needed > TOLERANCE * duration:
+        yield Check(
+            "dram-time",
+            False,
+            f"The counted DRAM bytes need {needed * 1e6:.2f} µs at peak bandwidth, but the launch took "
+            f"{duration * 1e6:.2f} µs: suspect the DRAM clock or counters of different passes.",
+        )
+    else:
+        yield Check("dram-time", True, f"DRAM bytes fit: {100 * needed / duration:.1f} % of the duration.")
+
+
+# ---- Ceilings that were measured on a GPU, from the file of ``ncukit probe copy matmul -o FILE``
+#  They lie below the peaks of the counters and the data sheet, and show what good code reaches there.
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measured ceilings of the GPU called ``device``, from ``path``."""
+
+    path: str
+    device: str
+    roofs: tuple[Roof, ...]
+
+    def on(self, roofline: Roofline, gpu: str | None) -> Roofline:
+        """Return ``roofline`` with these ceilings, or with the reason why they are not those of ``gpu``."""
+        if gpu is not None and gpu != self.device:
+            why = f"Measured ceilings are of {self.device}, and this launch ran on {gpu}: not drawn."
+            return replace(roofline, missing=(*roofline.missing, why))
+        return replace(roofline, measured=self.roofs)
+
+
+def read_measured(path: str | Path) -> Measured:
+    """Return the ceilings in the file of ``ncukit probe copy matmul -o FILE``.
+
+    Raises:
+        ReportNotFound: there is no such file.
+        ReportFormatError: it is another file, or damaged.
+        UsageError: it holds no ceiling of a GPU.
+    """
+    path = Path(path)
+    again = "make it with: ncukit probe copy matmul -o FILE"
+    data = read_document(path, PROBE_SCHEMA, again)
+    try:
+        done = [
+            p["result"] for p in data["probes"] if p["state"] == "done" and p["name"] in ("copy", "matmul")
+        ]
+        gpus = [result for result in done if result["measured"] == "cuda"]
+        roofs = tuple(roof for result in gpus for roof in _roofs(result))
+        names = {str(result["device"]["name"]) for result in gpus}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReportFormatError(path, f"{path} is damaged: {error}", again) from error
+    if not roofs:
+        what = "those of a CPU only" if done else "no ceiling"
+        raise UsageError(f"{path} holds {what}", "measure on the GPU of the report: ncukit probe copy matmul")
+    if len(names) > 1:
+        raise UsageError(f"{path} mixes ceilings of {' and '.join(sorted(names))}", again)
+    return Measured(str(path), names.pop(), roofs)
+
+
+def _roofs(result: Mapping[str, Any]) -> Iterator[Roof]:
+    if "bandwidth" in result:
+        note = "measured: a large copy, read and written, without a profiler"
+        yield Roof("bandwidth", str(result["level"]), float(result["bandwidth"]), "exact", note)
+    for precision, rate in result.get("rates", {}).items():
+        note = "measured: a large square matrix product, without a profiler"
+        yield Roof("compute", str(precision), float(rate), "exact", note)
+
 
 PRECISIONS = (
     "fp64",
@@ -100,7 +230,7 @@ def aggregate(points: Sequence[Point]) -> tuple[float | None, float | None]:
     )
 
 
-@dataclass
+@dataclasses.dataclass
 class _Ceiling:
     value: float
     quality: Quality

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import ncukit
-from ncukit.model.timeline import Timeline
+from ncukit.model.trace import Timeline
 from scripts.acceptance.outcome import Outcome
 
 GPU_TIMERS = ("cuda-events", "host-synchronised")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[2] / "ncukit"
-TABLE = SOURCE / "tools" / "failures.toml"
+TABLE = SOURCE / "run" / "tools" / "failures.toml"
 # What carries a code, and which argument it is where it is given by position.
 CARRIERS = {"NcukitError": None, "Failure": 1, "Fault": 0}
 _SPEAKS = re.compile(r"\bcode\b|\bFailure\(|\bFault\(|^class \w+\(\w+\):", re.MULTILINE)

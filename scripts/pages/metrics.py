@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from ncukit.catalog import Metric, load
-from ncukit.diagnose import RULES
-from ncukit.diagnose.rule import Need
+from ncukit.judge import RULES
+from ncukit.judge.rule import Need
+from ncukit.metrics import Metric, load
 from ncukit.render.text.catalog import DIRECTIONS, readable
 from ncukit.render.words import FAMILIES
 from scripts.pages.words import plain

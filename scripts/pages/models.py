@@ -8,7 +8,7 @@ from typing import Any
 from ncukit.model.work import SUSPECTS, WorkModel
 from ncukit.render.model.shown import explained, precision
 from ncukit.roofline.models.against import ABOVE
-from ncukit.roofline.models.signatures import EXAMPLES, MODELS, make, parameters
+from ncukit.roofline.models.estimate import EXAMPLES, MODELS, make, parameters
 from scripts.pages.words import plain
 
 HEAD = """\

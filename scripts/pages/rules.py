@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from ncukit.catalog import load
-from ncukit.diagnose import RULES
-from ncukit.diagnose.facts import Facts
-from ncukit.diagnose.rule import SPECIAL, Need, Rule
-from ncukit.diagnose.rulebook import STANDARD, entries
+from ncukit.judge import RULES
+from ncukit.judge.facts import Facts
+from ncukit.judge.rule import SPECIAL, STANDARD, Need, Rule, entries
+from ncukit.metrics import load
 from ncukit.model import Finding
 from ncukit.render.words import FAMILIES
 from scripts.pages.metrics import anchor

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from ncukit.diagnose.rule import Function
+from ncukit.judge.rule import Function
 
 
 @dataclass(frozen=True)

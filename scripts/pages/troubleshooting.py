@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ncukit import errors
-from ncukit.interruption import SIGNALS
 from ncukit.render.words import listed
+from ncukit.signals import SIGNALS
 from scripts.pages import codes
 from scripts.pages.words import plain
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ncukit.collect import directory, seal
+from ncukit.run import directory
 from tests.attacks.commands import (
     ALL,
     COPIED,
@@ -267,7 +267,7 @@ def put_key(folder: Path) -> Path:
 def sealed_by(ground: Ground, key: bytes) -> None:
     """Seal the stranger's run with ``key``, as the one that the user began in his working folder."""
     path = ground.hostile / "own/run.json"
-    found = seal._seal(directory.read_record(path.parent), key, ground.work)
+    found = directory._seal(directory.read_record(path.parent), key, ground.work)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"seal": found}))
 
 

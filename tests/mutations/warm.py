@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-_LEFT_OUT = ("ncukit.__main__", "ncukit.frame", "ncukit.workload", "ncukit.dataset")
+_LEFT_OUT = ("ncukit.__main__", "ncukit.tables", "ncukit.workload", "ncukit.dataset")
 """Need pandas, torch or pyarrow."""
 
 
@@ -18,7 +18,7 @@ def warm(*, dataset: bool = False) -> None:
     import numpy as np
 
     import ncukit
-    from ncukit.catalog import load
+    from ncukit.metrics import load
 
     for module in pkgutil.walk_packages(ncukit.__path__, "ncukit."):
         if not module.name.startswith(_LEFT_OUT):
@@ -26,5 +26,5 @@ def warm(*, dataset: bool = False) -> None:
     load()
     np.unique(np.arange(2))
     if dataset:
-        for name in ("pandas", "pyarrow.parquet", "ncukit.dataset.tasks", "ncukit.dataset.survey"):
+        for name in ("pandas", "pyarrow.parquet", "ncukit.dataset.inputs", "ncukit.dataset.survey"):
             importlib.import_module(name)

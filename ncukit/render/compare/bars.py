@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncukit import quantity
-from ncukit.catalog import load
-from ncukit.compare.rows import signed
-from ncukit.compare.spilling import limiter_words
+from ncukit.comparison.rows import limiter_words, signed
+from ncukit.metrics import load
 from ncukit.model.comparison import Pair, Row
 from ncukit.render.cells import Cell
 from ncukit.render.compare.changes import Two, change_text

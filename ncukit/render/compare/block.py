@@ -85,7 +85,7 @@ def flags(facts: tuple[Fact, ...]) -> list[dict[str, str]]:
 
 def comparable(facts: tuple[Fact, ...]) -> dict[str, Any]:
     """Return the facts about comparability, and the sentence that sums them up."""
-    from ncukit.compare.facts import verdict_on
+    from ncukit.comparison.facts import verdict_on
 
     return {
         "sentence": line(verdict_on(facts)),

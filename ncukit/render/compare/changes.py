@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ncukit import quantity
-from ncukit.compare.comparable import class_words
-from ncukit.compare.rows import ELEMENT, signed
-from ncukit.compare.summary import WORK
+from ncukit.comparison.comparable import class_words
+from ncukit.comparison.rows import ELEMENT, signed
+from ncukit.comparison.summary import WORK
 from ncukit.model import Value
 from ncukit.model.comparison import Pair, Row
 from ncukit.record import dataclass

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncukit import quantity
-from ncukit.compare.samples import told_apart
+from ncukit.comparison.pairs import told_apart
 from ncukit.media import cleaned
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, Side, Total
 from ncukit.render.cells import Tips

@@ -9,8 +9,8 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.media import cleaned
-from ncukit.model.effect_words import HUGE, percent, rounded, sayable
 from ncukit.model.experiment import SIDES, Effect, ExperimentRecord, Goal, Observed
+from ncukit.model.kernel import HUGE, percent, rounded, sayable
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.view.provenance import base_names, this_page
 from ncukit.render.words import plural, shorten

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ncukit.model import Diagnosis, Verdict
-from ncukit.model.survey import Measured
+from ncukit.model.comparison import Measured
 from ncukit.record import dataclass
 from ncukit.render.cells import Cells, Tips
 from ncukit.render.view.groups import Launch

@@ -10,7 +10,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.media import cleaned
-from ncukit.model.survey import Survey
+from ncukit.model.comparison import Survey
 from ncukit.render.cells import Cell, Tips, plain, text
 from ncukit.render.index.history import histories, moment, revision
 from ncukit.render.index.roofs import rooflines

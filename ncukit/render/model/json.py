@@ -9,7 +9,7 @@ from ncukit.media import dumps
 from ncukit.model import Kernel
 from ncukit.model.work import Estimate, Ratio
 from ncukit.render.model.shown import Shown, explained
-from ncukit.roofline.models.signatures import MODELS, parameters
+from ncukit.roofline.models.estimate import MODELS, parameters
 
 SCHEMA = "ncukit.roofline/1"
 

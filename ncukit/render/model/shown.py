@@ -11,8 +11,7 @@ from ncukit.model import Kernel, Roof, Value
 from ncukit.model.work import Estimate
 from ncukit.record import dataclass
 from ncukit.render.words import PRECISIONS
-from ncukit.roofline.models.estimate import GIVEN
-from ncukit.roofline.models.signatures import MODELS
+from ncukit.roofline.models.estimate import GIVEN, MODELS
 
 NAMES = {
     "flops": "FLOPs",

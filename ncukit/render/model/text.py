@@ -16,7 +16,7 @@ from ncukit.render.model.shown import (
 )
 from ncukit.render.text.terminal import Terminal, columns, pad
 from ncukit.render.view.ceilings import rate_unit, roof_name
-from ncukit.roofline.models.signatures import MODELS, parameters
+from ncukit.roofline.models.estimate import MODELS, parameters
 
 HEAD = 13
 """Columns of the name of a row."""

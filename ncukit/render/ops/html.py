@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ncukit.model.ops import Ops
-from ncukit.model.ranks import Ranks
-from ncukit.read.traces import sha256_of
+from ncukit.model.ops import Ops, Ranks
 from ncukit.render.html import write_page
 from ncukit.render.ops.ranks_view import page_view as ranks_view
 from ncukit.render.ops.view import TOP, page_view
+from ncukit.trace.files import sha256_of
 
 
 def write_ops(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncukit.media import dumps
-from ncukit.model.ranks import Collective, Ranks, RankTime
+from ncukit.model.ops import Collective, Ranks, RankTime
 
 SCHEMA = "ncukit.ranks/1"
 

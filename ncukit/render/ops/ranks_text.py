@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ncukit.model.ranks import Ranks
+from ncukit.model.ops import Ranks
 from ncukit.render.ops.ranks_view import page_view
 from ncukit.render.text.parts import flat, number
 from ncukit.render.text.terminal import Terminal, columns, hot

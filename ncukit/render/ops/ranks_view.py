@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ncukit import quantity
-from ncukit.model.ranks import Collective, LateRank, Ranks, RankTime
+from ncukit.model.ops import Collective, LateRank, Ranks, RankTime
 from ncukit.render.cells import plain
 from ncukit.render.line import Line, bold, line
 from ncukit.render.timeline.ending import ended

@@ -7,34 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import (
-    EXPORT,
-    PROFILE,
-    TIMING,
-    TORCH_TRACE,
-    TRACE,
-    inside,
-    read_record,
-    read_timing,
-)
-from ncukit.diagnose import diagnose
-from ncukit.diagnose.isolate import launch_for_ncu, region
-from ncukit.diagnose.timeline import describe
-from ncukit.diagnose.timeline.names import kernel_kind
-from ncukit.diagnose.timeline.scope import Scope
 from ncukit.errors import UsageError
+from ncukit.judge import diagnose
+from ncukit.metrics.normalise import normalise, wanted
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.model.run import Run, Timing
-from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.model.trace import LaunchChoice, Timeline
 from ncukit.model.work import Estimate, WorkModel
-from ncukit.normalise import normalise, wanted
-from ncukit.read.nsys import read_export
-from ncukit.read.report import Source
-from ncukit.read.torch_trace import read_torch_trace
 from ncukit.record import dataclass
 from ncukit.render.timeline.strip import strip
+from ncukit.report.reader import Source
 from ncukit.roofline import place
 from ncukit.roofline.models import compare, estimate
+from ncukit.run.directory import EXPORT, PROFILE, TIMING, TORCH_TRACE, TRACE, inside, read_record, read_timing
+from ncukit.trace.intervals import kernel_kind
+from ncukit.trace.launch_choice import launch_for_ncu, region
+from ncukit.trace.nsys import read_export
+from ncukit.trace.region import describe
+from ncukit.trace.scope import Scope
+from ncukit.trace.torch_events import read_torch_trace
 
 
 @dataclass(frozen=True)

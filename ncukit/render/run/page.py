@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import METRICS, PAGE, PROFILE, RunDirectory
-from ncukit.collect.seal import going_on
 from ncukit.errors import ReportEmpty
 from ncukit.media import cleaned
 from ncukit.model.run import OutputFile, Run
@@ -24,6 +22,7 @@ from ncukit.render.timeline.view import page_view as timeline_view
 from ncukit.render.view import FOOTER, page_view
 from ncukit.render.view.advice import advice_view
 from ncukit.render.view.provenance import this_page
+from ncukit.run.directory import METRICS, PAGE, PROFILE, RunDirectory, going_on
 
 
 def finisher(

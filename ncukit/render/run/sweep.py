@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ncukit.collect.directory import PAGE, PROFILE, RECORD, inside
 from ncukit.model import Diagnosis, ReportFile
 from ncukit.render.html import Plotly, write_page
 from ncukit.render.run.load import load
 from ncukit.render.view import page_view
+from ncukit.run.directory import PAGE, PROFILE, RECORD, inside
 
 
 def write_sweep_page(

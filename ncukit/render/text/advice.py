@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ncukit.model import Diagnosis, ReportFile
-from ncukit.model.advice import Advice
+from ncukit.model.diagnosis import Advice
 from ncukit.render.advice import of_launches
 from ncukit.render.commands import typed
 from ncukit.render.text.parts import flat, shell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ncukit.catalog import Metric, Source, load
+from ncukit.metrics import Metric, Source, load
 from ncukit.render.text.parts import shell
 from ncukit.render.text.terminal import Terminal, pad
 from ncukit.render.words import FAMILIES

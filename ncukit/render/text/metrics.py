@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ncukit import quantity
-from ncukit.catalog import load
+from ncukit.metrics import load
 from ncukit.model import Kernel, Value
 from ncukit.render import cells
 from ncukit.render.text.parts import parted

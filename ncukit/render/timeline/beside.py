@@ -7,18 +7,18 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
-from ncukit.diagnose.timeline import describe, in_range, whole
-from ncukit.diagnose.timeline.match import Matcher
-from ncukit.diagnose.timeline.scope import Scope
 from ncukit.media import argument
 from ncukit.model import Kernel
-from ncukit.model.timeline import Match, Timeline
-from ncukit.read.nsys import Export
-from ncukit.read.traces import open_any_trace, sha256_of
+from ncukit.model.trace import Match, Timeline
 from ncukit.record import dataclass
 from ncukit.render.commands import quoted
 from ncukit.render.line import Line, code, line
 from ncukit.render.timeline.strip import strip
+from ncukit.trace.files import open_any_trace, sha256_of
+from ncukit.trace.launch_choice import Matcher
+from ncukit.trace.nsys import Export
+from ncukit.trace.region import describe
+from ncukit.trace.scope import Scope, in_range, whole
 
 ITEMS = 1200
 """Items of the strip in the page of a report, which holds much else."""

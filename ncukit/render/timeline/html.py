@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncukit.model.timeline import LaunchChoice, Timeline
-from ncukit.read.traces import sha256_of
+from ncukit.model.trace import LaunchChoice, Timeline
 from ncukit.render.html import write_page
 from ncukit.render.timeline.strip import strip
 from ncukit.render.timeline.view import page_view
+from ncukit.trace.files import sha256_of
 
 if TYPE_CHECKING:
-    from ncukit.diagnose.timeline.scope import Scope
+    from ncukit.trace.scope import Scope
 
 
 def write_timeline(

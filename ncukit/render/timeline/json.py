@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from ncukit.media import dumps
-from ncukit.model.finding import Evidence
-from ncukit.model.timeline import (
+from ncukit.model.diagnosis import Evidence
+from ncukit.model.trace import (
+    UNKNOWN,
     CallTime,
     CopyTime,
     DeviceTime,
@@ -19,7 +20,6 @@ from ncukit.model.timeline import (
     Spread,
     Timeline,
 )
-from ncukit.model.trace import UNKNOWN
 
 SCHEMA = "ncukit.timeline/1"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.media import cleaned
-from ncukit.model.timeline import KernelTime, Match
+from ncukit.model.trace import KernelTime, Match
 from ncukit.quantity import factor
 from ncukit.render.cells import Tips
 from ncukit.render.line import Line, bold, code, line, link

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncukit import quantity
-from ncukit.diagnose.timeline.match import Matcher, shape_of
 from ncukit.media import cleaned
 from ncukit.model import Kernel
-from ncukit.model.timeline import DeviceTime, Match, Timeline
-from ncukit.model.trace import UNKNOWN
+from ncukit.model.trace import UNKNOWN, DeviceTime, Match, Timeline
 from ncukit.quantity import factor, faster
 from ncukit.render.cells import Cell, Cells, Tips
 from ncukit.render.line import Line, bold, code, line
@@ -19,6 +17,7 @@ from ncukit.render.timeline.figures import Figures
 from ncukit.render.timeline.strip import label
 from ncukit.render.timeline.verdict import verdict
 from ncukit.render.words import listed, plural, shorten
+from ncukit.trace.launch_choice import Matcher, shape_of
 
 EFFICIENCY = (
     ("dram_throughput_pct", "DRAM"),

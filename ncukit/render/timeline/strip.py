@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ncukit.diagnose.timeline.calls import Named
-from ncukit.diagnose.timeline.copies import DIRECTIONS, directions
-from ncukit.diagnose.timeline.devices import empty_time, numbered
-from ncukit.diagnose.timeline.intervals import lengths_by
-from ncukit.diagnose.timeline.names import plain_call
-from ncukit.diagnose.timeline.scope import Scope
 from ncukit.model.trace import UNKNOWN, Columns
 from ncukit.record import dataclass
 from ncukit.render.words import shorten
+from ncukit.trace.activity import DIRECTIONS, Named, directions
+from ncukit.trace.intervals import lengths_by, plain_call
+from ncukit.trace.scope import Scope, empty_time, numbered
 
 if TYPE_CHECKING:
     import numpy as np

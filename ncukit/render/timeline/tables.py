@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncukit import quantity
-from ncukit.model.timeline import CallTime, CopyTime, DeviceTime, KernelTime, RangeTime, Spread, Timeline
+from ncukit.model.trace import CallTime, CopyTime, DeviceTime, KernelTime, RangeTime, Spread, Timeline
 from ncukit.quantity import factor
 from ncukit.render.cells import plain
 from ncukit.render.line import Line, line

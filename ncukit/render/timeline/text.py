@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from ncukit.model.timeline import LaunchChoice, Timeline
+from ncukit.model.trace import LaunchChoice, Timeline
 from ncukit.render.advice import of_trace
 from ncukit.render.commands import typed
 from ncukit.render.text.advice import advice_lines

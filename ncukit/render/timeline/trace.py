@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from ncukit.diagnose.timeline.calls import Named
-from ncukit.diagnose.timeline.scope import KINDS, PROCESS, Scope
+from ncukit.files import beside
 from ncukit.media import dumps
 from ncukit.model.trace import UNKNOWN, Columns
-from ncukit.whole import beside
+from ncukit.trace.activity import Named
+from ncukit.trace.scope import KINDS, PROCESS, Scope
 
 GPU = 1_000_000
 """Process numbers from here on are GPUs: a process of the system has a smaller one."""

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncukit.model import Evidence
-from ncukit.model.timeline import CAUSE_WORDS, Launch, LaunchChoice, Timeline
-from ncukit.model.trace import UNKNOWN
+from ncukit.model.trace import CAUSE_WORDS, UNKNOWN, Launch, LaunchChoice, Timeline
 from ncukit.quantity import faster
 from ncukit.render.commands import PROGRAM
 from ncukit.render.line import Line, code, line

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ncukit.model.timeline import LaunchChoice, Timeline
-from ncukit.model.trace import TraceFile
+from ncukit.model.trace import LaunchChoice, Timeline, TraceFile
 from ncukit.render.advice import of_trace
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.timeline import tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncukit.model.advice import Advice
+from ncukit.model.diagnosis import Advice
 from ncukit.quantity import faster
 from ncukit.render.line import line
 

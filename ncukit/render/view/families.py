@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ncukit import quantity
-from ncukit.catalog import load
-from ncukit.model.shares import HALF_READ, TENSOR_TYPES
-from ncukit.model.split import ISSUE_GUARD
+from ncukit.metrics import load
+from ncukit.model.shares import HALF_READ, ISSUE_GUARD, TENSOR_TYPES
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.line import Line, line
 from ncukit.render.view.rows import FAMILIES, MIX, PIPES, Row

@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from ncukit import quantity
+from ncukit.metrics.normalise import MARK
 from ncukit.model import Diagnosis, Kernel, ReportFile
-from ncukit.normalise import MARK
 from ncukit.render import commands
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line, small

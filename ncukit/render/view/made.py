@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncukit.model.recorded import Recorded
+from ncukit.model.kernel import Recorded
 
 NOT_RECORDED = "Not recorded in the report"
 CONTROL = "Clock control"

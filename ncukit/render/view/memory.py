@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ncukit.model import Diagnosis
-from ncukit.model.links import Link
+from ncukit.model.shares import Link
 from ncukit.record import dataclass
 from ncukit.render.cells import Cell, Cells
 from ncukit.render.line import line

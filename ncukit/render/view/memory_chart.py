@@ -10,7 +10,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import Value
-from ncukit.model.links import Box, Link, MemoryLinks
+from ncukit.model.shares import Box, Link, MemoryLinks
 from ncukit.record import dataclass
 from ncukit.render.cells import Cells, text
 from ncukit.render.words import listed

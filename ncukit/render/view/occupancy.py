@@ -7,7 +7,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import Diagnosis, Verdict
-from ncukit.model.occupancy import Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
+from ncukit.model.shares import Limit, Occupancy, OccupancyCurve, OccupancyPoint, Resource
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, line
 from ncukit.render.panels import Panel, panels

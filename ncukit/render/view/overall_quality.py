@@ -7,7 +7,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import ReportFile
-from ncukit.model.recorded import Recorded
+from ncukit.model.kernel import Recorded
 from ncukit.render.line import bold, line, link
 from ncukit.render.view import made
 from ncukit.render.view.groups import Launch

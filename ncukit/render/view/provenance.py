@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ncukit import __version__
-from ncukit.catalog import load
+from ncukit.metrics import load
 from ncukit.model import Kernel, ReportFile
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, code, line, small

@@ -8,7 +8,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import ReportFile
-from ncukit.model.recorded import Recorded
+from ncukit.model.kernel import Recorded
 from ncukit.render.cells import Cells, state
 from ncukit.render.line import Line, bold, code, line
 from ncukit.render.view import made

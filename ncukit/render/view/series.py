@@ -7,7 +7,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import Diagnosis
-from ncukit.model.series import Series
+from ncukit.model.kernel import Series
 from ncukit.render.cells import Cells
 from ncukit.render.line import line
 from ncukit.render.words import plural

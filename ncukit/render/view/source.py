@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ncukit import quantity
-from ncukit.catalog.counted import NOT_ISSUED, STATES, by_pc
+from ncukit.metrics.expression import NOT_ISSUED, STATES, by_pc
 from ncukit.model import Kernel
 from ncukit.model.source import (
     ENOUGH_SAMPLES,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import Diagnosis
-from ncukit.model.split import DISAGREE, ISSUE_GUARD, Part, Split
+from ncukit.model.shares import DISAGREE, ISSUE_GUARD, Part, Split
 from ncukit.render.line import Line, line
 from ncukit.render.view.stalls import NAMES, fitting
 from ncukit.render.words import listed

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ncukit import quantity
-from ncukit.catalog import load
+from ncukit.metrics import load
+from ncukit.model.shares import ISSUE_GUARD
 from ncukit.model.source import ENOUGH_SAMPLES
-from ncukit.model.split import ISSUE_GUARD
 from ncukit.render.cells import Cells
 from ncukit.render.line import Line, code, line
 from ncukit.render.words import plural

@@ -12,14 +12,26 @@ The bound is the roofline of Williams, Waterman, Patterson (CACM 52(4), 2009).
 
 from ncukit.model.work import Bound, Estimate, Ratio, WorkModel
 from ncukit.roofline.models.against import compare, ratios
-from ncukit.roofline.models.arrays import elementwise, embedding, reduction, transpose, vector
-from ncukit.roofline.models.attention import attention, attention_scores, kv_cache_decode
-from ncukit.roofline.models.bound import bound
+from ncukit.roofline.models.arrays import (
+    all_reduce,
+    elementwise,
+    embedding,
+    layer_norm,
+    reduction,
+    softmax,
+    transpose,
+    vector,
+)
 from ncukit.roofline.models.estimate import estimate
-from ncukit.roofline.models.network import all_reduce
-from ncukit.roofline.models.products import convolution, gemm, gemv
-from ncukit.roofline.models.rows import layer_norm, softmax
-from ncukit.roofline.models.stated import point
+from ncukit.roofline.models.products import (
+    attention,
+    attention_scores,
+    convolution,
+    gemm,
+    gemv,
+    kv_cache_decode,
+)
+from ncukit.roofline.models.terms import bound, point
 
 __all__ = [
     "Bound",

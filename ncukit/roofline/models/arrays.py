@@ -1,4 +1,4 @@
-"""Models of what is done to each element: vectors, chains of operations, transpose, sums, gather."""
+"""Models of collectives: bytes over the links between GPUs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ from typing import Annotated
 
 from ncukit.errors import UsageError
 from ncukit.model.work import WorkModel
-from ncukit.roofline.models.dtypes import dtype_of, scalar_precision, size
-from ncukit.roofline.models.parameters import DType
-from ncukit.roofline.models.terms import COLD, called, checked, widened, work
+from ncukit.roofline.models.terms import (
+    COLD,
+    EXP,
+    Columns,
+    DType,
+    Rows,
+    called,
+    checked,
+    dtype_of,
+    floating,
+    scalar_precision,
+    size,
+    widened,
+    work,
+)
+
+# ---- Models of what is done to each element: vectors, chains of operations, transpose, sums, gather
 
 
 def vector(
@@ -172,3 +186,123 @@ def embedding(
             COLD,
         ),
     )
+
+
+# ---- Models of what is done to each row: softmax, normalisation
+
+TWO_PASSES = "the mean first, then the variance of the differences (Welford's recurrence does more)"
+PASSES = "a row stays on the chip between its passes"
+
+
+def softmax(rows: Rows, columns: Columns, dtype: DType = "fp32") -> WorkModel:
+    """Return the model of a softmax of each row.
+
+    3 FLOP an element, less one a row: subtract the maximum, sum, divide.  One read and one write an
+    element, which needs the row on the chip; otherwise 3 or 4 accesses (Milakov, Gimelshein: Online
+    normalizer calculation for softmax, 2018).
+
+    Raises:
+        UsageError: a size is not positive, the data type is unknown or an integer.
+
+    >>> rows = softmax(1024, 1000, "fp32")
+    >>> rows.flop, rows.bytes
+    ({'fp32': 3070976}, 8192000)
+    """
+    kind = floating(checked(dtype, rows=rows, columns=columns), "a softmax")
+    moved = size(kind, rows * columns)
+    return WorkModel(
+        called(softmax, rows=rows, columns=columns),
+        work((scalar_precision(kind), 3 * rows * columns - rows)),
+        kind,
+        moved,
+        moved,
+        ("subtract, sum and divide: 3 an element, one less a row",),
+        (EXP, *widened(kind), PASSES, COLD),
+        exact=False,
+    )
+
+
+def layer_norm(
+    rows: Rows,
+    columns: Columns,
+    dtype: DType = "fp16",
+    *,
+    affine: Annotated[bool, "multiply by a weight and add a bias (rms: a weight alone), read once"] = True,
+    rms: Annotated[bool, "divide by the root mean square, without a mean"] = False,
+) -> WorkModel:
+    """Return the model of a layer normalisation of each row of d elements.
+
+    5 d + 1 FLOP a row: mean d, differences d, their mean square 2 d, epsilon 1, scaling d; 2 d more with
+    weight and bias (Ba, Kiros, Hinton: Layer Normalization, 2016).  ``rms``: 3 d + 1, d more with a weight
+    (Zhang, Sennrich: Root Mean Square Layer Normalization, 2019).  One read and one write an element.
+
+    Raises:
+        UsageError: a size is not positive, the data type is unknown or an integer.
+
+    >>> norm = layer_norm(4096, 1024, "fp32")
+    >>> norm.flop, norm.bytes
+    ({'fp32': 29364224}, 33562624)
+    """
+    kind = floating(checked(dtype, rows=rows, columns=columns), "a normalisation")
+    vectors = (1 if rms else 2) * affine
+    each = (3 if rms else 5) * columns + 1 + vectors * columns
+    moved = size(kind, rows * columns)
+    return WorkModel(
+        called(layer_norm, rows=rows, columns=columns, affine=affine, rms=rms),
+        work((scalar_precision(kind), each * rows)),
+        kind,
+        moved + size(kind, vectors * columns),
+        moved,
+        (f"{(3 if rms else 5) + vectors} an element and one a row", *(() if rms else (TWO_PASSES,))),
+        (
+            "the reciprocal square root is no FLOP",
+            *widened(kind),
+            PASSES,
+            "means and deviations are not written, no residual is added",
+            COLD,
+        ),
+        exact=False,
+    )
+
+
+def all_reduce(
+    n: Annotated[int, "elements of the vector that every rank holds"],
+    ranks: Annotated[int, "GPUs"],
+    dtype: DType = "fp16",
+) -> WorkModel:
+    """Return the model of a sum of one vector a rank, which every rank gets; counted for one rank.
+
+    Each rank sends, and at the same time receives, 2 (p - 1) / p x n elements: the least that any exchange
+    between p ranks can do (Patarasu, Yuan: Bandwidth Optimal All-reduce Algorithms, 2009), which a ring does,
+    with (p - 1) / p x n FLOP a rank.  Bytes are those sent, so the bandwidth is that of one direction (NCCL's
+    bus bandwidth).
+
+    Raises:
+        UsageError: a size is not positive, there is but one rank, or the data type is unknown.
+
+    >>> step = all_reduce(1_000_000, 8, "fp32")
+    >>> step.bytes, step.flop, step.memory
+    (7000000, {'fp32': 875000}, 'link')
+    """
+    kind = checked(dtype, n=n, ranks=ranks)
+    if ranks < 2:
+        raise UsageError("one rank has nothing to exchange", "ranks is at least 2")
+    exchanged = n * (ranks - 1)
+    return WorkModel(
+        called(all_reduce, n=n, ranks=ranks),
+        work((scalar_precision(kind), _over(exchanged, ranks))),
+        kind,
+        0,
+        size(kind, _over(2 * exchanged, ranks)),
+        ("2 (p - 1) / p elements sent a rank, as many received meanwhile", "(p - 1) / p additions a rank"),
+        (
+            *widened(kind),
+            "a switch that sums (NVLS, SHARP) needs only n elements each way",
+            "no latency of steps, no protocol, no traffic of DRAM",
+        ),
+        memory="link",
+    )
+
+
+def _over(number: int, by: int) -> float:
+    return number // by if number % by == 0 else number / by

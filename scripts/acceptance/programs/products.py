@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from ncukit.tools.locate import find
+from ncukit.run.tools.locate import find
 
 SIZE, FEW, MANY = 2048, 10, 310  # the difference is most of a second, and jitter of a start a few hundredths
 

@@ -23,8 +23,7 @@ if sys.argv[1:] == ["child"]:
     raise SystemExit
 
 
-from ncukit.tools.environment import child_environment
-from ncukit.tools.locate import find
+from ncukit.run.tools.locate import child_environment, find
 
 ERRORS = []
 
