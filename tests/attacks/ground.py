@@ -6,6 +6,7 @@ import hashlib
 import json
 import marshal
 import os
+import pickle
 import shutil
 import signal
 import stat
@@ -16,7 +17,7 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import BytecodeCache
+from jinja2.bccache import BytecodeCache, bc_magic
 
 from tests.conftest import CHECKOUT
 from tests.mutations import originals
@@ -100,15 +101,18 @@ class Ground:
     def plant(self, cache: Path) -> None:
         """Put compiled templates into ``cache`` that say that they ran."""
         code = marshal.dumps(compile(self.confession("a template"), "template", "exec"))
-        checksum = BytecodeCache().get_source_checksum
+        jinja = BytecodeCache()
         names = sorted(path.name for path in (self.root / "compiled").iterdir())
         cache.mkdir(parents=True, exist_ok=True)
         for path in (self.checkout / "templates").iterdir():
             if path.is_file():
-                head = hashlib.sha256(checksum(path.read_text()).encode() + code).digest()
-                for name in names:
-                    if hashlib.sha1(path.name.encode()).hexdigest() in name:
-                        (cache / name).write_bytes(head + code)
+                kept = jinja.get_source_checksum(path.read_text())
+                now = jinja.get_cache_key(path.name, str(path)), bc_magic + pickle.dumps(kept, 2)
+                before = jinja.get_cache_key(path.name), hashlib.sha256(kept.encode() + code).digest()
+                for key, head in (now, before):  # as this version writes them, and as version 0.1.0 did
+                    for name in names:
+                        if key in name:
+                            (cache / name).write_bytes(head + code)
         assert os.listdir(cache), "compiled templates have another form now"
 
     def confession(self, who: str) -> str:
