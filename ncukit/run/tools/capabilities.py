@@ -27,6 +27,9 @@ OLDEST = {"ncu": (2021, 1), "nsys": (2021, 4), "nvcc": (11, 0)}
 """Older ones lack what ncukit cannot do without: ncu -k NAME, .nsys-rep, C++17."""
 FORMAT = 2
 """Raised when answers are read otherwise than before: older ones in the cache then do not count."""
+ELSEWHERE = "/"
+"""Where tools are asked: the Python inside some versions of nsys imports modules from the current folder."""
+
 COMMANDS = {"ncu": ("",), "nsys": ("profile", "export"), "nvcc": ()}
 """The commands of a tool that have options of their own; "" where the tool has no commands."""
 
@@ -116,7 +119,7 @@ def remembered(
 
 @lru_cache(maxsize=64)
 def _version(tool: str, path: Path, env: tuple[tuple[str, str], ...]) -> str:
-    done = run([path, "--version"], env=dict(env), timeout=TIMEOUT)
+    done = run([os.path.abspath(path), "--version"], env=dict(env), timeout=TIMEOUT, cwd=ELSEWHERE)
     if found := re.search(_VERSION[tool], done.output):
         return found.group(1).rstrip(".")
     said = done.tail(2).strip() or (f"nothing within {TIMEOUT:.0f} s" if done.timed_out else "nothing")
@@ -128,7 +131,7 @@ def _version(tool: str, path: Path, env: tuple[tuple[str, str], ...]) -> str:
 
 
 def _options(argv: Sequence[str | Path], env: Mapping[str, str]) -> list[str]:
-    return sorted(set(_OPTION.findall(run(argv, env=env, timeout=TIMEOUT).output)))
+    return sorted(set(_OPTION.findall(run(argv, env=env, timeout=TIMEOUT, cwd=ELSEWHERE).output)))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from ncukit.errors import ReportFormatError, ToolError, UsageError
 from ncukit.media import word
 from ncukit.record import dataclass
 from ncukit.run.tools import gpus
-from ncukit.run.tools.capabilities import Probe
+from ncukit.run.tools.capabilities import ELSEWHERE, Probe
 from ncukit.run.tools.failures import Context, Outcome, Stamp, classify, failure, stamp
 from ncukit.run.tools.failures import judge as judge_output
 from ncukit.run.tools.locate import find
@@ -55,8 +55,9 @@ def export_sqlite(
             f"nsys export --type sqlite {word(report.name)}, and give ncukit the .sqlite.",
             code="tool-missing",
         ) from error
-    options = ("--type=sqlite", "--quiet=true", f"--output={target}")
-    done = run((str(tool), "export", *options, os.path.abspath(report)), timeout=TIMEOUT)
+    options = ("--type=sqlite", "--quiet=true", f"--output={target.absolute()}")
+    command = (os.path.abspath(tool), "export", *options, os.path.abspath(report))
+    done = run(command, timeout=TIMEOUT, cwd=ELSEWHERE)
     if done.returncode == 0 and _is_sqlite(target):  # rc 0 alone proves nothing
         return
     raise _why(report, done, needed)
