@@ -10,7 +10,6 @@ from ncukit.model import (
     Check,
     Diagnosis,
     Evidence,
-    Experiment,
     Finding,
     Kernel,
     Point,
@@ -22,6 +21,7 @@ from ncukit.model import (
     Value,
     Verdict,
 )
+from ncukit.model.diagnosis import CodePlace, Expected, Trial
 from tests.builders import kernel, raw_kernel
 
 FILE = ReportFile("/home/someone/runs/transpose.ncu-rep", 568_389, "c5a0c08e60ab" + "0" * 52, launches=1)
@@ -141,7 +141,7 @@ RULES = (
     ),
 )
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Trial(
     "Pad the shared tile by one column",
     "-   __shared__ float tile[TILE][TILE];\n+   __shared__ float tile[TILE][TILE + 1];",
     "A row of 33 words puts the elements of a column into different banks.",
@@ -150,6 +150,13 @@ EXPERIMENT = Experiment(
     "the conflicts go to 0 and the clean time improves by less than 5 %.",
     "128 B more shared memory a block.",
     ("ncu --set full -o padded ./transpose", "ncukit compare transpose.ncu-rep padded.ncu-rep"),
+    "pad-shared",
+    1.42,
+    checks=(
+        Expected("shared_load_bank_conflicts", "<=", 0.1, "base"),
+        Expected("clean_time", "<=", 0.95, "base"),
+    ),
+    places=(CodePlace("transpose.cu", 21, 0x210),),
 )
 
 VERDICT = Verdict(

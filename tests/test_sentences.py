@@ -15,6 +15,7 @@ import pytest
 import ncukit
 from ncukit.api import Report, demo_reports
 from ncukit.judge import diagnose, ledger, rule
+from ncukit.judge.remedies import proposal
 from ncukit.model import Diagnosis
 from ncukit.render.html import page
 from ncukit.render.json import diagnosis_data
@@ -37,7 +38,19 @@ SENTENCES = frozenset(
 """Keys of the word files whose values people read."""
 NAMES = frozenset(
     [
-        *("metric", "finding", "include", "needs", "when", "min", "max", "open_min", "open_max", "counts"),
+        *(
+            "metric",
+            "finding",
+            "include",
+            "needs",
+            "when",
+            "min",
+            "max",
+            "open_min",
+            "open_max",
+            "counts",
+            "remedies",
+        ),
         *("for", "against", "experiment", "id", "code", "level", "tools", "patterns", "without_gpu"),
     ]
 )
@@ -115,9 +128,9 @@ def keys(table: Any, *, depth: int = 0) -> Iterator[str]:
 
 def mark_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace every sentence of every word file from now on."""
-    for module in (ledger, rule):
-        replaced = Marked(module.entries())
-        monkeypatch.setattr(module, "entries", lambda replaced=replaced: replaced)
+    for module, name in ((ledger, "entries"), (proposal, "entries"), (proposal, "words"), (rule, "entries")):
+        replaced = Marked(getattr(module, name)())
+        monkeypatch.setattr(module, name, lambda replaced=replaced: replaced)
     tables = tomllib.loads(Path(failures.__file__).with_name("failures.toml").read_text())["failure"]
     rows = failures.rows(marked(tables))
     monkeypatch.setattr(failures, "_table", lambda: rows)
@@ -199,6 +212,8 @@ def test_other_sentences_change_no_cause_of_a_failure(
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_key_of_a_word_file_is_words_or_a_name(file: Path) -> None:
-    assert file.name in ("verdicts.toml", "rules.toml", "failures.toml"), "mark its sentences too"
+    assert file.name in ("verdicts.toml", "remedies.toml", "rules.toml", "failures.toml"), (
+        "mark its sentences too"
+    )
     used = set(keys(tomllib.loads(file.read_text(encoding="utf-8")), depth=1))
     assert used <= SENTENCES | NAMES

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncukit.judge import RULES, diagnose
-from ncukit.judge.ledger import EXPECT_NOTHING, entries
+from ncukit.judge.ledger import entries
 from ncukit.judge.shares import measure, uses_tensor, waits
 from ncukit.judge.wording import _QUOTES, _WORDS
 from ncukit.metrics import load
@@ -667,7 +667,8 @@ def test_a_failed_launch_is_not_judged():
     assert (found.verdict.cls, found.verdict.limiter) == ("failed", None)
     assert "the duration is not a number" in found.verdict.claim
     assert found.verdict.evidence == found.findings == ()
-    assert found.verdict.experiment is None
+    assert found.verdict.experiment is not None
+    assert (found.verdict.experiment.remedy, found.verdict.experiment.gain_at_most) == ("fix-launch", None)
 
 
 def test_undetermined_says_what_would_decide():
@@ -677,7 +678,12 @@ def test_undetermined_says_what_would_decide():
         for id in ("sm_throughput_pct", "memory_throughput_pct", "dram_throughput_pct")
     }
     verdict = diagnose(launch(**absent, grid_size=4096, blocks_per_sm=30.0, waves_per_sm=15.5)).verdict
-    assert (verdict.cls, verdict.evidence, verdict.experiment) == ("undetermined", (), None)
+    assert (verdict.cls, verdict.evidence) == ("undetermined", ())
+    assert verdict.experiment is not None
+    assert (verdict.experiment.remedy, verdict.experiment.gain_reason) == (
+        "collect",
+        "what is in the report gives no bound",
+    )
     assert verdict.missing[1] == "How busy the SMs were: not collected; `--section SpeedOfLight` collects it."
     assert any("WarpStateStats" in sentence or "warps wait" in sentence for sentence in verdict.missing)
 
@@ -703,7 +709,7 @@ def test_what_the_best_kernels_reach_is_said_only_of_a_bound():
     )
     assert found.limiter == "l1"
     assert found.experiment is not None
-    assert found.experiment.expect == EXPECT_NOTHING
+    assert found.experiment.expect == "At most 18.50 times as fast."
 
 
 def test_what_another_counter_says_is_not_called_missing():
@@ -728,7 +734,7 @@ def test_what_this_gpu_does_not_count_is_not_called_missing():
 
 
 def test_what_to_watch_has_no_loose_end_where_bytes_are_unknown():
-    full = judge(dram_throughput_pct=91.0, memory_throughput_pct=91.0)
+    full = judge(dram_throughput_pct=76.0, memory_throughput_pct=76.0)
     assert full.experiment is not None
     assert full.experiment.watch == "dram_throughput_pct stays where it is."
 
@@ -938,6 +944,7 @@ def test_the_experiment_follows_the_finding():
     assert padded is not None
     assert tiled is not None
     assert padded.title == "Pad the shared tile by one column"
+    assert padded.remedy == "pad-shared"
     assert tiled.title == "Tile in registers"
     assert "32-way bank conflicts on shared-memory loads" in judge(**full, **conflicts).claim
 

@@ -2,9 +2,9 @@
 
 In reading order: `shares` (how full each unit was, why warps waited), `facts` (what steps and rules ask),
 `grid` and `elimination` (the steps, in their order), `wording` and `ledger` (evidence in words), `verdict`;
-`rule` and `rules/`; `source_view` and `sass`; `occupancy`, `memory_flow`, `places`; `layers` and `advice`
-(where to look next); `effect` and `conclusion` (what an experiment shows).  Not here: reading, arithmetic on
-counters, drawing.
+`remedies/` (what to try first); `rule` and `rules/`; `source_view` and `sass`; `occupancy`, `memory_flow`,
+`places`; `layers` and `advice` (where to look next); `effect` and `conclusion` (what an experiment shows).
+Not here: reading, arithmetic on counters, drawing.
 """
 
 from ncukit.judge import rules as _rules  # registers the rules

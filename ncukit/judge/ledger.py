@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ncukit.judge.facts import Call, Facts
 from ncukit.judge.wording import Unknown, Worded, Wording, basis
 from ncukit.media import word
-from ncukit.model import Evidence, Experiment, Finding
+from ncukit.model import Evidence
 from ncukit.model.diagnosis import Confidence, LaunchFacts
 from ncukit.record import dataclass
 from ncukit.run.tools.ncu import same_again
@@ -96,30 +96,6 @@ def claim(call: Call, wording: Wording) -> str:
         except Unknown:
             continue
     return f"The launch is {call.cls}{f' ({call.limiter})' if call.limiter else ''}."
-
-
-def experiment(call: Call, facts: Facts, findings: Sequence[Finding]) -> Experiment | None:
-    """Return the first experiment of the entry that fits what the rules found."""
-    tripped = {finding.id: finding for finding in findings}
-    for entry in entries()[call.entry].get("experiment", ()):
-        finding = tripped.get(entry["finding"]) if "finding" in entry else None
-        known = all(facts.number(id) is not None for id in entry.get("needs", ()))
-        if not known or ("finding" in entry and finding is None):
-            continue
-        wording = Wording(facts, call, None if finding is None else finding.gain_pct)
-        return Experiment(
-            wording.sentences(entry["title"], entry["title"]),
-            wording.sentences(entry["change"], entry["change"])
-            if "\n" not in entry["change"]
-            else entry["change"],
-            wording.sentences(entry["why"], "See the evidence above."),
-            wording.sentences(entry["expect"], EXPECT_NOTHING),
-            wording.sentences(entry["watch"], "The clean time."),
-            wording.sentences(entry["disproved_if"], "the clean time improves by less than 5 %."),
-            entry["cost"],
-            run(facts),
-        )
-    return None
 
 
 def run(facts: Facts) -> tuple[str, ...]:

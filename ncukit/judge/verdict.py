@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ncukit.judge.elimination import decide
 from ncukit.judge.facts import Call, Facts
-from ncukit.judge.ledger import claim, experiment, ledger
+from ncukit.judge.ledger import claim, ledger
+from ncukit.judge.remedies.proposal import propose
 from ncukit.judge.wording import Wording
 from ncukit.media import sentence
 from ncukit.metrics import load
@@ -41,13 +42,16 @@ def verdict(facts: Facts, findings: Sequence[Finding] = (), *, advise: bool = Tr
     """Return what limits the launch; ``findings`` of the rules choose the experiment, if one is advised."""
     call = decide(facts)
     wording = Wording(facts, call)
+    first, others = propose(facts, call, findings) if advise else (None, ())
     if call.cls in ("failed", "undetermined"):
         return Verdict(
             call.cls,
             None,
             "high" if call.cls == "failed" else "low",
             claim(call, wording),
+            experiment=first,
             missing=missing(facts, call),
+            alternatives=others,
         )
     rows = ledger(call, wording)
     return Verdict(
@@ -57,8 +61,9 @@ def verdict(facts: Facts, findings: Sequence[Finding] = (), *, advise: bool = Tr
         claim(call, wording),
         rows.supporting,
         rows.against,
-        experiment(call, facts, findings) if advise else None,
+        first,
         missing(facts, call),
+        others,
     )
 
 

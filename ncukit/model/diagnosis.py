@@ -57,6 +57,54 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What must hold of the changed kernel: ``metric`` ``op`` ``value``.
+
+    ``of`` says of what ``value`` is a factor: "base" is this launch; None means base SI units.
+    ``clean_time`` among the metrics is decided by timing without a profiler alone.
+    """
+
+    metric: str
+    op: Literal["<", "<=", ">", ">="]
+    value: float
+    of: Literal["base"] | None = None
+
+
+@dataclass(frozen=True)
+class CodePlace:
+    """An instruction that a change is about; ``offset`` [byte] in its function, the rest where known."""
+
+    file: str | None
+    line: int | None
+    offset: int
+
+
+@dataclass(frozen=True)
+class Trial(Experiment):
+    """The experiment to try first on a launch: ``remedy`` is a word of the remedies.
+
+    ``gain_at_most`` is the factor of the kernel's time that it can bring (1.0 or more), None for the reason
+    in ``gain_reason``; ``checks`` would show that it works; ``places`` are the instructions that it is about.
+    """
+
+    remedy: str = ""
+    gain_at_most: float | None = None
+    gain_reason: str = ""
+    checks: tuple[Expected, ...] = ()
+    places: tuple[CodePlace, ...] = ()
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A change worth a trial after the first: its bound, and why it is not the first."""
+
+    remedy: str
+    gain_at_most: float
+    title: str
+    why_not_first: str
+
+
+@dataclass(frozen=True)
 class Place:
     """A line or an instruction that a finding points at.
 
@@ -121,9 +169,11 @@ class Verdict:
     claim: str
     evidence: tuple[Evidence, ...] = ()
     against: tuple[Evidence, ...] = ()
-    experiment: Experiment | None = None
+    experiment: Trial | None = None
     missing: tuple[str, ...] = ()
     """What would have to be collected to decide (more)."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Changes worth a trial after the experiment, at most two."""
 
 
 # ---- What a diagnosis knows about its launch beside findings and verdict

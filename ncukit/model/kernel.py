@@ -315,6 +315,14 @@ class Series:
     values: tuple[float, ...]
 
 
+SETUP = re.compile(
+    r"(?i)^(?:warm_?(?:ing)?_?up|init(?:_|iali[sz]e|array|data|matri|vec)|fill(?:_|Kernel|$)|memset|"
+    r"distribution_elementwise|(?:cu)?rand(?:om_|om$|_|init)|generate_seed|gen_sequenced|seed_)"
+)
+FILLS = re.compile(r"FillFunctor|fill_kernel|curand_|(?:uniform|normal)_and_transform")
+"""Names of kernels that prepare the input: those of torch, cuRAND and thrust, and what people call theirs."""
+
+
 @dataclass(frozen=True)
 class Kernel(Shown):
     """One launch, translated.
@@ -356,6 +364,16 @@ class Kernel(Shown):
     def demangled(self) -> str:
         """Full demangled name."""
         return self.raw.demangled
+
+    @property
+    def role(self) -> Literal["main", "setup"]:
+        """Whether it prepares data, as its name says (random numbers, fills, warm-up).
+
+        >>> from ncukit.model import RawKernel
+        >>> Kernel("a.ncu-rep", RawKernel(0, "warm_up_kernel", "warm_up_kernel()", ""), {}).role
+        'setup'
+        """
+        return "setup" if SETUP.search(self.name) or FILLS.search(self.demangled) else "main"
 
     @property
     def gpu(self) -> str | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ncukit.errors import NcukitError
 from ncukit.media import dumps
 from ncukit.model import Diagnosis, Evidence, Finding, Kernel, Roof, Roofline, Value, Verdict
+from ncukit.model.diagnosis import Trial
 
 if TYPE_CHECKING:
     from ncukit.model.source import Cost, HotLine
@@ -88,6 +89,7 @@ def diagnosis_data(diagnosis: Diagnosis) -> dict[str, Any]:
     from ncukit.render.charts import charts_data
 
     return {
+        "role": diagnosis.kernel.role,
         "verdict": verdict_data(diagnosis.verdict),
         "roofline": roofline_data(diagnosis.roofline),
         "findings": [_finding(finding) for finding in diagnosis.findings],
@@ -118,6 +120,11 @@ def hot_lines_data(lines: Iterable[HotLine]) -> list[dict[str, Any]]:
     ]
 
 
+def _experiment(found: Trial) -> dict[str, Any]:
+    data = asdict(found)
+    return {**data, "gain_reason": data["gain_reason"] or None}
+
+
 def verdict_data(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as JSON data; its class is under ``class``."""
     return {
@@ -127,7 +134,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         "claim": verdict.claim,
         "evidence": [_evidence(e) for e in verdict.evidence],
         "against": [_evidence(e) for e in verdict.against],
-        "experiment": None if verdict.experiment is None else asdict(verdict.experiment),
+        "experiment": None if verdict.experiment is None else _experiment(verdict.experiment),
+        "alternatives": [asdict(other) for other in verdict.alternatives],
         "missing": list(verdict.missing),
     }
 

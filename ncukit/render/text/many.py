@@ -208,7 +208,7 @@ def _hints(t: Terminal, file: ReportFile, launch: Launch) -> list[str]:
 
 
 def _by_time(launches: Sequence[Launch]) -> list[Launch]:
-    return sorted(launches, key=lambda launch: -(_duration(launch) or 0))
+    return sorted(launches, key=lambda launch: (launch.setup, -(_duration(launch) or 0)))
 
 
 def _duration(launch: Launch) -> float | None:

@@ -95,7 +95,7 @@ def experiment(t: Terminal, diagnosis: Diagnosis, report: str) -> list[str]:
     found = diagnosis.verdict.experiment
     if found is None:
         return []
-    shown = t.tree(experiment_view(found))
+    shown = t.tree(experiment_view(found, diagnosis.verdict.alternatives))
     lines = t.wrap(flat(shown["title"]), first="NEXT EXPERIMENT  ", indent=" " * 17)
     for n, row in enumerate(shown["diff"]):
         lines.append(t.cut(f"  {'change' if n == 0 else '':9}  {row['text']}", t.width))

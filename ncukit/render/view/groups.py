@@ -23,6 +23,11 @@ class Launch:
         return self.cells.launch
 
     @property
+    def setup(self) -> bool:
+        """Whether it only prepares data: then it comes last."""
+        return self.diagnosis.kernel.role == "setup"
+
+    @property
     def duration(self) -> float | None:
         """Profiled duration [s]."""
         return self.cells.number("kernel_duration")
@@ -87,5 +92,8 @@ def _grouped(launches: Sequence[Launch], key: Callable[[Launch], Hashable]) -> l
     groups: dict[Hashable, list[Launch]] = {}
     for launch in launches:
         groups.setdefault(key(launch), []).append(launch)
-    made = [Group(tuple(sorted(some, key=lambda launch: -launch.weight))) for some in groups.values()]
-    return sorted(made, key=lambda group: (-group.total, -len(group.launches)))
+    made = [
+        Group(tuple(sorted(some, key=lambda launch: (launch.setup, -launch.weight))))
+        for some in groups.values()
+    ]
+    return sorted(made, key=lambda group: (group.first.setup, -group.total, -len(group.launches)))

@@ -107,7 +107,7 @@ def _trace(beside: Beside, launches: Sequence[Launch], view: dict[str, Any], tip
 
 def _more(file: ReportFile, launches: Sequence[Launch]) -> str:
     """Return the commands that show more of the longest launch: its own page, and what was not collected."""
-    first = max(launches, key=lambda launch: launch.weight)
+    first = max(launches, key=lambda launch: (not launch.setup, launch.weight))
     words = [one_launch(file.path, first.n)]
     if missing(first.cells):
         words.append(collect(first.cells.kernel, output="one"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ncukit import quantity
 from ncukit.model import Diagnosis, Evidence, Experiment
+from ncukit.model.diagnosis import Alternative, Trial
 from ncukit.model.shares import Share
 from ncukit.render import commands
 from ncukit.render.cells import Cell, Cells, plain
@@ -38,7 +39,7 @@ def verdict(cells: Cells, diagnosis: Diagnosis, timeline: str = "timeline") -> d
         "against": [ledger(cells, e) for e in found.against],
         "missing": [line(text) for text in found.missing],
         "collect": commands.collect(cells.kernel) if found.missing else "",
-        "experiment": experiment(found.experiment),
+        "experiment": experiment(found.experiment, found.alternatives),
         "region": region(timeline),
     }
 
@@ -81,13 +82,13 @@ def evidence_cell(cells: Cells, evidence: Evidence) -> Cell:
     )
 
 
-def experiment(found: Experiment | None) -> dict[str, Any] | None:
-    """Return the next experiment; a change that reads like a diff is shown as one."""
+def experiment(found: Experiment | None, others: Sequence[Alternative] = ()) -> dict[str, Any] | None:
+    """Return the next experiment, and ``others`` after it; a change that reads like a diff is one."""
     if found is None:
         return None
     lines = found.change.splitlines()
     diff = any(text.startswith(("+", "-")) for text in lines)
-    words = {"Why": found.why, "Expect": found.expect, "Watch": found.watch}
+    words = {"Where": _where(found), "Why": found.why, "Expect": found.expect, "Watch": found.watch}
     return {
         "title": line(found.title),
         "diff": [{"text": text, "kind": {"+": "add", "-": "del"}.get(text[:1], "f")} for text in lines]
@@ -97,11 +98,21 @@ def experiment(found: Experiment | None) -> dict[str, Any] | None:
             {"name": name, "text": line(text)}
             for name, text in ({} if diff else {"Change": found.change}).items()
         ]
-        + [{"name": name, "text": line(text)} for name, text in words.items() if text],
+        + [{"name": name, "text": line(text)} for name, text in words.items() if text]
+        + [{"name": "Or", "text": line(_other(other))} for other in others],
         "disproved": line(found.disproved_if),
         "cost": line(found.cost),
         "run": "\n".join(found.run),
     }
+
+
+def _where(found: Experiment) -> str:
+    places = found.places if isinstance(found, Trial) else ()
+    return ", ".join(f"{p.file}:{p.line}" if p.file else f"+0x{p.offset:x}" for p in places)
+
+
+def _other(found: Alternative) -> str:
+    return f"{found.title}: at most {found.gain_at_most:.2f} times as fast."
 
 
 def region(timeline: str) -> Line:
