@@ -11,7 +11,8 @@ import pytest
 from ncukit.run.tools import ncu as ncu_tool
 from ncukit.run.tools.capabilities import Probe, probe, profilers, rank
 from ncukit.run.tools.failures import Context, Failure, classify, failure, notes
-from ncukit.run.tools.ncu import NamePattern, NcuOptions, argv
+from ncukit.run.tools.names import NamePattern
+from ncukit.run.tools.ncu import NcuOptions, argv
 from ncukit.run.tools.nsys import NsysOptions
 from ncukit.run.tools.nsys import argv as nsys_argv
 from ncukit.run.tools.process import Completed, run

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncukit.errors import UsageError
-from ncukit.run.tools.ncu import NamePattern, escape, nvtx_range
+from ncukit.run.tools.names import NamePattern, escape, nvtx_range
 
 CUTLASS = (
     "Kernel",

@@ -14,7 +14,8 @@ from ncukit.errors import ToolError, UsageError
 from ncukit.run.tools import ncu as ncu_tool
 from ncukit.run.tools.capabilities import Probe, probe
 from ncukit.run.tools.failures import stamp
-from ncukit.run.tools.ncu import NamePattern, NcuOptions, argv, nvtx_range
+from ncukit.run.tools.names import NamePattern, nvtx_range
+from ncukit.run.tools.ncu import NcuOptions, argv
 from ncukit.run.tools.process import Completed, run
 
 NEWEST = re.findall(

@@ -12,7 +12,7 @@ import pytest
 
 from ncukit.model import RawKernel
 from ncukit.run.capture import prove, select
-from ncukit.run.tools.ncu import any_spelling, function_of
+from ncukit.run.tools.names import any_spelling, function_of
 from ncukit.trace.launch_choice import launch_for_ncu
 from ncukit.trace.torch_events import read_torch_trace
 from tests.builders import raw_kernel

@@ -103,7 +103,7 @@ def _chosen(
     launches: list[int] | None,
     name: str | None,
 ) -> Iterator[T]:
-    from ncukit.run.tools.ncu import NamePattern
+    from ncukit.run.tools.names import NamePattern
 
     wanted = set(launches or ())
     pattern = NamePattern(name) if name is not None else None

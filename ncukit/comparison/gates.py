@@ -26,7 +26,7 @@ from ncukit.metrics import load
 from ncukit.model.comparison import Against, Comparison, Outcome, Pair, Row, State, Unmatched
 from ncukit.quantity import brief
 from ncukit.record import dataclass
-from ncukit.run.tools.ncu import NamePattern
+from ncukit.run.tools.names import NamePattern
 
 Kind = Literal["percent", "points", "factor", "value"]
 UNDECIDED = "cannot be decided"

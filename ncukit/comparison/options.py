@@ -28,7 +28,7 @@ from ncukit.comparison.pairs import Steering
 from ncukit.errors import UsageError
 from ncukit.model import Kernel
 from ncukit.record import dataclass
-from ncukit.run.tools.ncu import NamePattern
+from ncukit.run.tools.names import NamePattern
 
 # ---- What a caller can ask of a comparison: shared by the command line and the library
 

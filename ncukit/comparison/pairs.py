@@ -12,7 +12,7 @@ from ncukit.judge import diagnose
 from ncukit.model import Diagnosis, Kernel
 from ncukit.model.comparison import Sample, Unmatched
 from ncukit.record import dataclass
-from ncukit.run.tools.ncu import NamePattern
+from ncukit.run.tools.names import NamePattern
 
 # ---- Launches of one side as samples: repeats of one measurement become one, the rest stay apart
 

@@ -10,7 +10,7 @@ from ncukit.model import Diagnosis, Finding
 from ncukit.model.diagnosis import Bound
 from ncukit.model.shares import Share
 from ncukit.record import dataclass
-from ncukit.run.tools.ncu import after_failure, same_again
+from ncukit.run.tools.names import after_failure, same_again
 from ncukit.trace.scope import is_amd, runs_torch
 
 if TYPE_CHECKING:

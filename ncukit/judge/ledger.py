@@ -16,7 +16,7 @@ from ncukit.media import word
 from ncukit.model import Evidence
 from ncukit.model.diagnosis import Confidence, LaunchFacts
 from ncukit.record import dataclass
-from ncukit.run.tools.ncu import same_again
+from ncukit.run.tools.names import same_again
 
 if TYPE_CHECKING:
     from ncukit.model import Kernel

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from ncukit.media import word
 from ncukit.model import Kernel
-from ncukit.run.tools.ncu import after_failure, same_again
+from ncukit.run.tools.names import after_failure, same_again
 
 PROGRAM = "./your_program"
 

@@ -21,7 +21,7 @@ from ncukit.run.session import Session, region_command, tool_failure
 from ncukit.run.tools import gpus, ncu
 from ncukit.run.tools.capabilities import Probe
 from ncukit.run.tools.failures import Context, Failure, Outcome, failure, stamp
-from ncukit.run.tools.ncu import Base, NamePattern, function_of, nvtx_range, qualified, spelled
+from ncukit.run.tools.names import Base, NamePattern, function_of, nvtx_range, qualified, spelled
 from ncukit.run.tools.process import Completed
 from ncukit.run.workload.annotation import RANGE
 from ncukit.schemas.check import read_json

@@ -18,7 +18,7 @@ from ncukit.run.options import ProfileOptions, script_path
 from ncukit.run.tools import cuda, gpus, locate
 from ncukit.run.tools.capabilities import probe
 from ncukit.run.tools.locate import ChildEnvironment, redact_words
-from ncukit.run.tools.ncu import NamePattern
+from ncukit.run.tools.names import NamePattern
 from ncukit.run.tools.process import run
 from ncukit.run.workload.script import look_up
 

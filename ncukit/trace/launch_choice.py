@@ -23,7 +23,7 @@ from ncukit.model.trace import (
 )
 from ncukit.quantity import time
 from ncukit.record import dataclass
-from ncukit.run.tools.ncu import NamePattern, any_spelling, escape, spelled
+from ncukit.run.tools.names import NamePattern, any_spelling, escape, spelled
 from ncukit.run.workload.annotation import RANGE
 from ncukit.trace.activity import CONFIGURATION, configurations, launch_order, ranking, steady
 from ncukit.trace.scope import AMD, PROCESS, Scope, devices, in_range, is_amd, main_device, whole

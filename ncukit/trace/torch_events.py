@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ncukit.errors import ReportEmpty, ReportFormatError
 from ncukit.model.ops import TorchTrace
 from ncukit.model.trace import UNKNOWN, Columns, Gpu, Trace, TraceFile
-from ncukit.run.tools.ncu import function_of
+from ncukit.run.tools.names import function_of
 from ncukit.trace.events import Events
 from ncukit.trace.nsys_events import Names
 
