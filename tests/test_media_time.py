@@ -19,6 +19,7 @@ from tests.torch_builder import TorchBuilder
 MEBI = 1 << 20
 LIMIT = 2.0
 """What `show` and `timeline` may take [s of CPU]."""
+ATTEMPTS = 3
 NAMES = {
     "one word": "x" * MEBI,
     "letters": "é漢" * (MEBI // 5),
@@ -34,12 +35,19 @@ def warmed() -> None:
 
 
 def quick(words: tuple[str, ...], folder: Path) -> Ended:
-    """Run a command in a process whose CPU time ends at `LIMIT`, with that of the reader that it forks."""
-    ended = run(words, folder)
-    assert ended.fault() is None, ended.err[-500:]
-    assert ended.code == 0, ended.err[-500:]
-    assert ended.cpu < LIMIT, ended.cpu
-    return ended
+    """Run a command whose CPU time stays below `LIMIT`, with that of the reader that it forks.
+
+    The least of some runs counts: beside other work on the same cores the same instructions take longer.
+    """
+    taken = []
+    for _ in range(ATTEMPTS):
+        ended = run(words, folder)
+        assert ended.fault() is None, ended.err[-500:]
+        assert ended.code == 0, ended.err[-500:]
+        taken.append(ended.cpu)
+        if taken[-1] < LIMIT:
+            return ended
+    pytest.fail(f"{taken} s of CPU")
 
 
 @pytest.mark.parametrize("name", NAMES)

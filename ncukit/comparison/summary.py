@@ -18,7 +18,7 @@ from ncukit.media import sentence
 from ncukit.metrics import load
 from ncukit.model import Experiment, Kernel, Value, Verdict
 from ncukit.model.comparison import Fact, LinePair, Prediction, Row, Summary, Trend
-from ncukit.model.diagnosis import Confidence
+from ncukit.model.diagnosis import Confidence, Trial
 from ncukit.model.source import SourceView
 from ncukit.quantity import brief
 from ncukit.record import dataclass
@@ -114,11 +114,16 @@ _WORD = re.compile(r"[a-z][a-z0-9_]+")
 _TO_ZERO = re.compile(r"to 0\b|stays? 0\b")
 
 
+def _promises(experiment: Experiment) -> bool:
+    """Return whether it is a change that something should come of: collecting more, or stopping, is none."""
+    return not isinstance(experiment, Trial) or bool(experiment.checks)
+
+
 def predictions(
     experiment: Experiment | None, rows: Mapping[str, Row], sides: Sides, clean: Row | None
 ) -> tuple[Prediction, ...]:
     """Return what the experiment told to watch, each with what came of it; nothing between different GPUs."""
-    if experiment is None or not sides.same_gpu:
+    if experiment is None or not sides.same_gpu or not _promises(experiment):
         return ()
     found = [_watched(rows[id], words) for id, words in _watch(experiment.watch) if id in rows]
     if "clean time" in f"{experiment.watch} {experiment.disproved_if}":

@@ -323,6 +323,11 @@ FILLS = re.compile(r"FillFunctor|fill_kernel|curand_|(?:uniform|normal)_and_tran
 """Names of kernels that prepare the input: those of torch, cuRAND and thrust, and what people call theirs."""
 
 
+@functools.lru_cache(maxsize=256)
+def _role(name: str, demangled: str) -> Literal["main", "setup"]:
+    return "setup" if SETUP.search(name) or FILLS.search(demangled) else "main"
+
+
 @dataclass(frozen=True)
 class Kernel(Shown):
     """One launch, translated.
@@ -373,7 +378,7 @@ class Kernel(Shown):
         >>> Kernel("a.ncu-rep", RawKernel(0, "warm_up_kernel", "warm_up_kernel()", ""), {}).role
         'setup'
         """
-        return "setup" if SETUP.search(self.name) or FILLS.search(self.demangled) else "main"
+        return _role(self.raw.function, self.raw.demangled)
 
     @property
     def gpu(self) -> str | None:

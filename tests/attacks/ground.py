@@ -19,6 +19,7 @@ from pathlib import Path
 
 from jinja2.bccache import BytecodeCache, bc_magic
 
+from ncukit.render import html
 from tests.conftest import CHECKOUT
 from tests.mutations import originals
 from tests.mutations.run import TIMEOUT, Ended, run
@@ -136,6 +137,7 @@ class Ground:
             os.environ.update(self.environment)
             tempfile.tempdir = None
             sys.dont_write_bytecode = False  # else ncukit keeps no compiled templates
+            html._environment.cache_clear()  # of another test in this process
             os.chdir(self.folder)
 
         return run(words, said, begin)

@@ -30,16 +30,17 @@ class Launch:
 
     def number(self, id: str) -> float | None:
         """Return metric or signal ``id``, None where it may not be used."""
-        return self.facts.number(id)
+        return self.facts.kernel.number(id)
 
     def value(self, id: str, default: float = 0.0) -> float:
         """Return metric or signal ``id``, ``default`` where it is unknown."""
-        found = self.facts.number(id)
+        found = self.facts.kernel.number(id)
         return default if found is None else found
 
     def unit(self, id: str) -> float:
         """Return how full unit ``id`` was (0 to 1); 0 where it was not measured."""
-        return (self.facts.shares.get(id) or 0.0) / 100
+        share = self.facts.shares.units.get(id)
+        return 0.0 if share is None else share.percent / 100
 
     @functools.cached_property
     def busiest(self) -> float:

@@ -97,14 +97,19 @@ def _told(remedy: str, facts: Facts, call: Call, findings: Sequence[Finding]) ->
 
 
 def _filled(entry: Mapping[str, str], wording: Wording) -> dict[str, str]:
+    """Return the words of ``entry`` with their numbers; a sentence whose number is unknown is left out."""
+
+    def filled(text: str, otherwise: str) -> str:
+        return wording.sentences(text, otherwise) if "{" in text else text
+
     change = entry["change"]
     return {
-        "title": wording.sentences(entry["title"], entry["title"]),
-        "change": change if "\n" in change else wording.sentences(change, change),
-        "why": wording.sentences(entry["why"], "See the evidence above."),
-        "expect": wording.sentences(entry["expect"], EXPECT_NOTHING) if "expect" in entry else "",
-        "watch": wording.sentences(entry["watch"], "The clean time."),
-        "disproved_if": wording.sentences(entry.get("disproved_if", DISPROVED), DISPROVED),
+        "title": filled(entry["title"], entry["title"]),
+        "change": change if "\n" in change else filled(change, change),
+        "why": filled(entry["why"], "See the evidence above."),
+        "expect": filled(entry["expect"], EXPECT_NOTHING) if "expect" in entry else "",
+        "watch": filled(entry["watch"], "The clean time."),
+        "disproved_if": filled(entry.get("disproved_if", DISPROVED), DISPROVED),
         "cost": entry["cost"],
     }
 

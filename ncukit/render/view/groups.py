@@ -88,12 +88,14 @@ def share(part: float | None, whole: float) -> float | None:
     return 100 * part / whole if whole and part is not None else None
 
 
+def _order(launch: Launch) -> tuple[bool, float]:
+    """Sort set-up last, and the longest first."""
+    return launch.diagnosis.kernel.role == "setup", -(launch.duration or 0.0)
+
+
 def _grouped(launches: Sequence[Launch], key: Callable[[Launch], Hashable]) -> list[Group]:
     groups: dict[Hashable, list[Launch]] = {}
     for launch in launches:
         groups.setdefault(key(launch), []).append(launch)
-    made = [
-        Group(tuple(sorted(some, key=lambda launch: (launch.setup, -launch.weight))))
-        for some in groups.values()
-    ]
+    made = [Group(tuple(sorted(some, key=_order))) for some in groups.values()]
     return sorted(made, key=lambda group: (group.first.setup, -group.total, -len(group.launches)))
