@@ -130,7 +130,7 @@ def test_an_empty_file_and_a_report_without_results_are_empty(write) -> None:
 
 OTHER_FORMATS = {
     "LFS pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
-    "gzip": gzip.compress(REPORT),
+    "gzip": gzip.compress(REPORT, mtime=0),
     "xz": b"\xfd7zXZ\0\0\4",
     "bzip2": b"BZh91AY&SY",
     "zip archive": b"PK\x03\x04\x14\0",

@@ -193,7 +193,7 @@ def test_the_same_cases_must_have_run_on_both_sides() -> None:
         ("stdout", b'{"a": 1, "b": 2}\n', b'{"a": 1, "b": 3}\n', ('-"b": 2', '+"b": 3')),
         ("stdout", b'{"a": 1}\n', b'{"a":1}\n', ('-{"a": 1}', '+{"a":1}')),
         ("file page.html", b"<p>a</p><p>b</p>", b"<p>a</p><p>c</p>", ("-<p>b</p>", "+<p>c</p>")),
-        ("file t.json.gz", gzip.compress(b"[1]"), gzip.compress(b"[2]"), ("-1", "+2")),
+        ("file t.json.gz", gzip.compress(b"[1]", mtime=0), gzip.compress(b"[2]", mtime=0), ("-1", "+2")),
         ("stdout", b"a\n", b"a", ("-(2 bytes)", "+(1 bytes) with the same content")),
     ],
 )
