@@ -1,4 +1,4 @@
-"""Files that appear only when they are whole: written beside their place, then renamed."""
+"""Where what ships with ncukit lies, and files that appear only when they are whole."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     found = Path(base, "ncukit")
     return found if found.is_absolute() and is_own_way(found, home) else None
 
+
+# ---- Files that appear only when they are whole: written beside their place, then renamed
 
 _CHUNK = 1 << 18
 HINT = "give another place with -o"

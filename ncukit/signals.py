@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that ask for the end: a command cleans up, says what it keeps, and ends."""
+"""Ctrl-C and other ends, and interpreters that import nothing from the current folder."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ def safe_path() -> Iterator[None]:
         else:
             os.environ[_VARIABLE] = before
 
+
+# ---- Ctrl-C and the signals that ask for the end: a command cleans up, says what it keeps, and ends
 
 PATIENCE = 5.0
 """Time [s] after a signal in which the next ones change nothing: they would break off the cleaning up."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncukit.run.tools.capabilities import Probe, probe
-from ncukit.run.tools.nsys import NvccOptions, compile_program, errors, nvcc_argv
+from ncukit.run.tools.nvcc import NvccOptions, argv, compile_program, errors
 
 KERNEL = "__global__ void f(float *x) { x[threadIdx.x] = 1; }\nint main() { f<<<1, 32>>>(nullptr); }\n"
 
@@ -15,7 +15,7 @@ KERNEL = "__global__ void f(float *x) { x[threadIdx.x] = 1; }\nint main() { f<<<
 def test_the_whole_line(tmp_path: Path) -> None:
     nvcc = Probe("nvcc", Path("/cuda/bin/nvcc"), "12.4.131", {})
     options = NvccOptions((Path("a.cu"), Path("b.cu")), Path("/r/a.out"), arch="sm_90", extra=("-Iinclude",))
-    assert nvcc_argv(options, nvcc) == (
+    assert argv(options, nvcc) == (
         *("/cuda/bin/nvcc", "-lineinfo", "-O3", "-arch=sm_90", "-Iinclude", "-o", "/r/a.out", "a.cu", "b.cu"),
     )
 

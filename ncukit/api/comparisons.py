@@ -1,4 +1,4 @@
-"""Comparisons of reports, and the baselines that they are held against."""
+"""Comparisons, baselines, and where to look next."""
 
 from __future__ import annotations
 
@@ -111,6 +111,9 @@ def _trace(path: Path, export: Export | None) -> Trace:
     from ncukit.trace.files import open_any_trace
 
     return open_any_trace(path, export)
+
+
+# ---- Comparisons of reports, and the baselines that they are held against
 
 
 def compare(

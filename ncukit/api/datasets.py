@@ -1,4 +1,4 @@
-"""The samples that ship with ncukit."""
+"""Many reports at once, sweeps on a cluster, and the samples that ship with ncukit."""
 
 from __future__ import annotations
 
@@ -215,6 +215,9 @@ def write_index(
     generated = strftime("%Y-%m-%d %H:%M UTC", gmtime())
     view = page_view(found, target, generated=generated, command=command)
     return write_page(target, view, force=force, plotly=plotly)
+
+
+# ---- The samples that ship with ncukit
 
 
 def demo_reports() -> list[Path]:

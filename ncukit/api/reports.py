@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, overload
 from ncukit.errors import ReportEmpty, UsageError
 from ncukit.files import check_new
 from ncukit.model import Wanted
-from ncukit.model.source import show_with
+from ncukit.model.notebook import show_with
 
 if TYPE_CHECKING:
     import pandas

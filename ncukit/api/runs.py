@@ -1,4 +1,4 @@
-"""Runs: time, trace and measure a kernel."""
+"""Runs: time, trace and measure a kernel; the profiled pair of an experiment; probes."""
 
 from __future__ import annotations
 
@@ -82,6 +82,9 @@ def parse_shape(text: str) -> tuple[int, ...]:
     if not shape or min(shape) < 1:
         raise UsageError(f"{text!r} is no shape", "write it as 4096x4096")
     return shape
+
+
+# ---- Runs: time, trace and measure a kernel
 
 
 def profile(

@@ -1,4 +1,4 @@
-"""How much of what its GPUs could do a model uses."""
+"""Traces: regions, operators, ranks, and how much of its GPUs a model uses."""
 
 from __future__ import annotations
 
@@ -205,6 +205,9 @@ def new_trace(name: str) -> Path:
         n += 1
         found = Path("reports") / f"{stem}-{n}.json.gz"
     return found
+
+
+# ---- How much of what its GPUs could do a model uses
 
 
 def mfu(

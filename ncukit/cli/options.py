@@ -1,4 +1,4 @@
-"""Options that every analytic model has on the command line, and how numbers are written there."""
+"""Options that several commands share, and those of analytic models."""
 
 from __future__ import annotations
 
@@ -202,6 +202,8 @@ def check_ids(ids: list[str] | None) -> list[str] | None:
             raise UsageError(f"there is no metric {id!r}", f"nearest: {near}; `ncukit catalog` lists all")
     return ids or None
 
+
+# ---- Options that every analytic model has on the command line, and how numbers are written there
 
 _PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 

@@ -1,4 +1,4 @@
-"""What all commands share about printing: errors, warnings, colour, encoding."""
+"""What all commands share about printing: results, errors, progress, colour, encoding."""
 
 from __future__ import annotations
 
@@ -161,6 +161,8 @@ class Teller:
             self._bar.remove_task(self._task)
             self._task = None
 
+
+# ---- What all commands share about printing: errors, warnings, colour, encoding
 
 debug = False
 """Whether --debug was given: errors then say where they come from."""

@@ -1,4 +1,4 @@
-"""Read one argument of a comparison: a report, a folder of repeats, a run directory, or a baseline."""
+"""One side of a comparison: a report, a folder of repeats, a run directory, a named baseline."""
 
 from __future__ import annotations
 
@@ -298,6 +298,8 @@ def _metrics(
             spread[id] = (rest[0][0], rest[0][1])
     return found, spread
 
+
+# ---- Read one argument of a comparison: a report, a folder of repeats, a run directory, or a baseline
 
 SUFFIXES = (".ncu-rep", ".ncu-repz")
 FEW = 16

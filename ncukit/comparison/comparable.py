@@ -1,4 +1,4 @@
-"""Whether a metric means the same on both sides, by the rules of ``metrics/data/comparable.json``."""
+"""Whether a metric means the same on both sides, and what a change must exceed to be one."""
 
 from __future__ import annotations
 
@@ -94,6 +94,8 @@ def _floor(base: Sample, other: Sample, *, points: bool) -> tuple[float, str]:
     why = ", as launches under 10 µs are noisy" if short else ""
     return floor, f"a floor of {floor:g} {unit}{why}"
 
+
+# ---- Whether a metric means the same on both sides, by the rules of ``metrics/data/comparable.json``
 
 SAME_GPU = "the same GPU"
 OTHER_GPU = "another GPU"

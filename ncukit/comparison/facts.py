@@ -1,4 +1,4 @@
-"""Can the two be compared: eight facts, each with its consequence, told before any number."""
+"""Can the two be compared, and which rows go with the change in time?"""
 
 from __future__ import annotations
 
@@ -112,6 +112,8 @@ def _log(row: Row) -> float | None:
     base, other = row.base.number, row.other.number
     return math.log(other / base) if base and other and base > 0 and other > 0 else None
 
+
+# ---- Can the two be compared: eight facts, each with its consequence, told before any number
 
 CLOCKS = 0.03
 """Share by which clocks may differ: more than that and durations differ by themselves."""

@@ -1,13 +1,4 @@
-"""What a project settles once: ``ncukit.toml``, found in the current folder or one above it.
-
-[compare]
-fail_on = ["dram_bytes > +5%", "kernel_duration > 1.02x"]
-allow_unknown = false
-beyond_noise = false
-baselines = ".ncukit/baselines"
-[compare.kernels."gemm*"]
-fail_on = ["spill_inst > 0"]
-"""
+"""What a caller can ask of a comparison, and what a project settles once in ``ncukit.toml``."""
 
 from __future__ import annotations
 
@@ -74,6 +65,10 @@ class CompareOptions:
             baselines=self.baselines,
         )
 
+
+# ---- What a project settles once: ``ncukit.toml``, found in the current folder or one above it
+# [compare] fail_on = ["dram_bytes > +5%", "kernel_duration > 1.02x"] allow_unknown = false beyond_noise =
+# false baselines = ".ncukit/baselines" [compare.kernels."gemm*"] fail_on = ["spill_inst > 0"]
 
 FILE = "ncukit.toml"
 _KEYS = {"fail_on": list, "allow_unknown": bool, "beyond_noise": bool, "baselines": str, "kernels": dict}

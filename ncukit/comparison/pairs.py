@@ -1,4 +1,4 @@
-"""Which launches of two sides belong together: by name and grid, NVTX range or order, never by name alone."""
+"""Which launches of two sides belong together, repeats of one measurement taken as one."""
 
 from __future__ import annotations
 
@@ -116,6 +116,9 @@ def _sample(kernels: Sequence[Kernel], judge: Callable[[Kernel], Diagnosis]) -> 
         same_work(kernels) if len(kernels) > 1 else None,
     )
 
+
+# ---- Which launches of two sides belong together: by name and grid, NVTX range or order, never by name
+# alone
 
 IN_ORDER = "order"
 _EQUALS = re.compile(r"(?<![=!<>])=(?!=)")

@@ -1,4 +1,4 @@
-"""The metrics of two samples side by side: change, comparability, noise, and what the change says."""
+"""The metrics of two samples side by side: change, comparability, noise, clean times, totals."""
 
 from __future__ import annotations
 
@@ -123,6 +123,8 @@ def limiter_words(limiter: str) -> str:
     """
     return listed(limiter.replace("shared_mem", "shared memory").split("+"))
 
+
+# ---- The metrics of two samples side by side: change, comparability, noise, and what the change says
 
 PER = (
     ("flops_total", "FLOP"),

@@ -1,4 +1,4 @@
-"""What the comparison of two samples says in words: faster or slower, by how much, why, how sure."""
+"""What a comparison says in words: how much faster, which lines changed, was the experiment right."""
 
 from __future__ import annotations
 
@@ -166,6 +166,8 @@ def _clean(clean: Row | None) -> Prediction:
     moved = f"{_number(clean.base)} \u2192 {_number(clean.other)}"
     return Prediction(f"{words}: {moved}", clean.change <= -GAIN and clean.beyond_noise)
 
+
+# ---- What the comparison of two samples says in words: faster or slower, by how much, why, how sure
 
 TELLING = 25.0
 """[%] of the change in duration that a row must go with to be named as the cause."""

@@ -1,4 +1,4 @@
-"""Bring a dataset up to date: what to read, who reads it, what it leaves."""
+"""Bring a dataset up to date in local processes or on a cluster."""
 
 from __future__ import annotations
 
@@ -191,6 +191,8 @@ def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:
     except (EOFError, BrokenPipeError):
         return
 
+
+# ---- Bring a dataset up to date: what to read, who reads it, what it leaves
 
 SAVE_EVERY = 5.0
 """[s] between two saves of the state: what a killed build has to do again."""

@@ -1,4 +1,4 @@
-"""What a dataset knows of its reports: ``_state.json``, written whole or not at all."""
+"""Which files are meant, what is known of them, and the task that reads one."""
 
 from __future__ import annotations
 
@@ -228,6 +228,8 @@ def _kernels(source: Any, file: str) -> Iterator[Kernel]:
     for raw in source.launches(replace(wanted(), nvtx=True)):
         yield normalise(raw, file)
 
+
+# ---- What a dataset knows of its reports: ``_state.json``, written whole or not at all
 
 SCHEMA = "ncukit.dataset/1"
 NAME = "_state.json"

@@ -1,4 +1,4 @@
-"""The part files of one report: one a GPU, visible only when the whole report was read."""
+"""The part files of one report: written whole, and checked before they are used."""
 
 from __future__ import annotations
 
@@ -106,6 +106,8 @@ def _check(row: Mapping[str, Any]) -> None:
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{name} is not a finite number")
 
+
+# ---- The part files of one report: one a GPU, visible only when the whole report was read
 
 ROWS = 512
 """Launches of a row group: what a worker holds of a file of any length."""

@@ -1,4 +1,4 @@
-"""A launch as a row of the dataset, and back."""
+"""A launch as a row of the dataset: the columns, the folders, there and back."""
 
 from __future__ import annotations
 
@@ -154,6 +154,8 @@ def metrics_table() -> Any:
         [{name: getattr(metric, name) for name in names} for metric in load().metrics.values()]
     )
 
+
+# ---- A launch as a row of the dataset, and back
 
 _CONTEXT: Mapping[str, Callable[[Kernel, Verdict], object]] = {
     "file": lambda kernel, _: kernel.file,

@@ -1,4 +1,4 @@
-"""Look through a folder of runs, reports and datasets; reports that no dataset holds are read now."""
+"""Questions to datasets and folders: in SQL, or as the survey of what lies there."""
 
 from __future__ import annotations
 
@@ -121,6 +121,9 @@ def _table(folder: Path, name: str) -> Any:
 
 def _damaged(file: Path, why: str) -> UsageError:
     return UsageError(f"{file} cannot be read: {why}", "build the dataset again with --force")
+
+
+# ---- Look through a folder of runs, reports and datasets; reports that no dataset holds are read now
 
 
 @dataclass

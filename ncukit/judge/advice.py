@@ -1,8 +1,4 @@
-"""Which layer to look at next, and when to stop: a pure function of what is known of a run.
-
-From above: framework operation -> CPU/GPU timeline -> one kernel -> source line.  Going down pays only while
-the layer above says that the time is there (Amdahl, AFIPS 1967), and ends where a kernel reached its ceiling.
-"""
+"""Which layer to look at next, and when to stop: a pure function of what is known of a run."""
 
 from __future__ import annotations
 
@@ -282,6 +278,12 @@ def _begun(text: str) -> str:
 def _sentence(text: str) -> str:
     text = text.strip()
     return text if not text or text[-1] in ".!?" else f"{text}."
+
+
+# ---- Which layer to look at next, and when to stop: a pure function of what is known of a run
+# From above: framework operation -> CPU/GPU timeline -> one kernel -> source line. Going down pays only
+# while the layer above says that the time is there (Amdahl, AFIPS 1967), and ends where a kernel reached
+# its ceiling.
 
 
 def advise(known: Known) -> Advice:

@@ -1,4 +1,4 @@
-"""What an experiment shows: statistics of pairs of repetitions, and the conclusion they allow.
+"""What an experiment allows to be said, and what in its conditions speaks against trusting it.
 
 Pure: numbers in, words and numbers out.  Nothing here runs, reads or prints.
 """

@@ -1,4 +1,4 @@
-"""What a trace offers to be watched: gaps and kernel durations of a region."""
+"""Whether the difference between two sides is larger than what repeating either of them does."""
 
 from __future__ import annotations
 
@@ -269,6 +269,8 @@ def _resamples(n: int) -> tuple[Take, ...]:
 def _exp(value: float) -> float:
     return math.inf if value > 700 else math.exp(value)
 
+
+# ---- What a trace offers to be watched: gaps and kernel durations of a region
 
 UNITS: Mapping[str, str] = {
     "gap_time": "s",

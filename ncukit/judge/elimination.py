@@ -1,7 +1,4 @@
-"""The steps of the elimination, in order: the first that answers decides.
-
-Each step is a function from `Facts` to a `Call`, or None to pass the question on.
-"""
+"""Steps by unit, in their order, and the walk through all steps: the first that answers decides."""
 
 from __future__ import annotations
 
@@ -381,6 +378,9 @@ def unknown(f: Facts) -> Call:
         return latency(None, "busy", cap="low")
     return latency(None, "" if f.waits is None else "mixed", cap="low" if f.waits is None else "medium")
 
+
+# ---- The steps of the elimination, in order: the first that answers decides
+# Each step is a function from `Facts` to a `Call`, or None to pass the question on.
 
 Step = Callable[[Facts], Call | None]
 

@@ -1,4 +1,4 @@
-"""What steps and rules ask of one launch: numbers, unit shares, stall states."""
+"""What steps and rules ask of one launch, and what a step answers."""
 
 from __future__ import annotations
 
@@ -88,6 +88,8 @@ def _one(kernel: Kernel, known: Sampled, raw_of: dict[str, str]) -> Series | Non
     times = tuple((t - first) * 1e-9 for t, _ in pairs)
     return Series(known.id, known.label, known.unit, raw, times, tuple(v for _, v in pairs))
 
+
+# ---- What steps and rules ask of one launch: numbers, unit shares, stall states
 
 TINY = 5e-6
 """[s] A launch this short measures launch latency and nothing else."""

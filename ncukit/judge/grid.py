@@ -1,4 +1,4 @@
-"""Limits that averages hide: one address, or memory on the other side of a bus."""
+"""Steps before any unit: was it measured, is the grid large, do SMs idle, does an average hide the limit?"""
 
 from __future__ import annotations
 
@@ -184,6 +184,8 @@ def turnover(f: Facts) -> bool:
     achieved, allowed = f.number("achieved_occupancy_pct"), f.number("theoretical_occupancy_pct")
     return achieved is not None and allowed is not None and achieved < TURNOVER * allowed
 
+
+# ---- Limits that averages hide: one address, or memory on the other side of a bus
 
 HOT_SLICE = 60.0
 """[%] Use of the busiest L2 slice from which it limits."""

@@ -1,4 +1,4 @@
-"""The commands that advice names; words in capitals stand for what is not known."""
+"""What advice is built from: what it looks at, how much can be gained, the commands that it names."""
 
 from __future__ import annotations
 
@@ -157,6 +157,8 @@ def of_kernel(known: Known) -> Bound | None:
     gone = share * (1 - left / 100)
     return Bound(amdahl(gone), gone, "what this kernel is away from its ceiling")
 
+
+# ---- The commands that advice names; words in capitals stand for what is not known
 
 PROGRAM = "./your_program"
 

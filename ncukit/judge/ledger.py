@@ -1,4 +1,4 @@
-"""The facts about a launch that its diagnosis keeps: each is judged when first asked for, once."""
+"""Evidence for and against a call, and the facts about a launch that its diagnosis keeps."""
 
 from __future__ import annotations
 
@@ -144,6 +144,8 @@ def _open(row: Mapping[str, Any], wording: Wording) -> bool:
     low, high = float(row.get("open_max", float("-inf"))), float(row.get("open_min", float("inf")))
     return quote.condition <= low or quote.condition >= high
 
+
+# ---- The facts about a launch that its diagnosis keeps: each is judged when first asked for, once
 
 KEPT = 8
 """Launches, the last judged, that keep their source view: one of a large kernel takes megabytes."""

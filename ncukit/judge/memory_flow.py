@@ -1,9 +1,4 @@
-"""Where the issue slots went, top down: `split`.
-
-Elapsed time of an SM is idle or working; the issue slots of a working SM issue or stay empty; empty ones are
-shared out by what the resident warps waited for (states in which a warp could have issued do not count), and
-each category names the resources behind it with how near they were to their ceiling.
-"""
+"""What moved between the units of the memory system, and where the issue slots went."""
 
 from __future__ import annotations
 
@@ -144,6 +139,11 @@ def _notes(kernel: Kernel, links: tuple[Link, ...]) -> list[str]:
         found.append("L1 served nothing: each sector was used once, or loads bypass L1.")
     return found
 
+
+# ---- Where the issue slots went, top down: `split`
+# Elapsed time of an SM is idle or working; the issue slots of a working SM issue or stay empty; empty ones
+# are shared out by what the resident warps waited for (states in which a warp could have issued do not
+# count), and each category names the resources behind it with how near they were to their ceiling.
 
 BEHIND: dict[str, tuple[str, ...]] = {
     "memory_dependency": ("dram", "l2", "l1", "shared", "sysmem"),

@@ -1,9 +1,4 @@
-"""Occupancy from its limits, and what another configuration would give: `occupancy`.
-
-Rules of the hardware (CUDA C++ Programming Guide, occupancy calculator), the same since CC 3.0: registers are
-given to warps in units of 256 and come from a quarter of the register file each; shared memory is given to
-blocks in units of 128 byte from CC 8.0 on, 256 before, plus what the driver reserves.
-"""
+"""How many blocks and warps fit, what other shapes would give, how rounds of blocks fill the SMs."""
 
 from __future__ import annotations
 
@@ -71,6 +66,11 @@ def waves(f: Facts) -> Waves | None:
         100 * rounds / math.ceil(rounds - WHOLE),
     )
 
+
+# ---- Occupancy from its limits, and what another configuration would give: `occupancy`
+# Rules of the hardware (CUDA C++ Programming Guide, occupancy calculator), the same since CC 3.0: registers
+# are given to warps in units of 256 and come from a quarter of the register file each; shared memory is
+# given to blocks in units of 128 byte from CC 8.0 on, 256 before, plus what the driver reserves.
 
 WARP = 32
 QUARTERS = 4

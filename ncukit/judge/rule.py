@@ -1,8 +1,4 @@
-"""What belongs to a rule beside its condition, worded by ``data/rules.toml``.
-
-For each rule: what was looked for that could speak against the finding, the metric that must move and by how
-much, and the outcome that would disprove it.
-"""
+"""What a rule is, and what belongs to one beside its condition."""
 
 from __future__ import annotations
 
@@ -27,6 +23,10 @@ from ncukit.record import dataclass
 if TYPE_CHECKING:
     from ncukit.model.source import SourceView
 
+
+# ---- What belongs to a rule beside its condition, worded by ``data/rules.toml``
+# For each rule: what was looked for that could speak against the finding, the metric that must move and by
+# how much, and the outcome that would disprove it.
 
 DATA = Path(__file__).resolve().parent / "data" / "rules.toml"
 

@@ -1,4 +1,4 @@
-"""What a source view cannot show, and what would let it."""
+"""What one line of SASS does, whom it waits for, and which lines are the hottest."""
 
 from __future__ import annotations
 
@@ -260,6 +260,8 @@ def _line(view: SourceView, cost: Cost, rows: tuple[int, ...]) -> HotLine:
         waits_for(view, rows),
     )  # fmt: skip
 
+
+# ---- What a source view cannot show, and what would let it
 
 ENOUGH = 100
 """Samples below which shares are noise."""

@@ -1,9 +1,4 @@
-"""How full each unit of the GPU was: the ruler of the elimination.
-
-DRAM and L2 are judged against elapsed time, units inside the SM against the time an SM had work, so that idle
-SMs do not hide a full pipe.  The maxima of ncu (``sm__throughput`` and the like) are never taken for a
-unit: their members are.
-"""
+"""How full each unit of the GPU was, and why warps waited: the rulers of the elimination."""
 
 from __future__ import annotations
 
@@ -106,6 +101,11 @@ def _shares(kernel: Kernel, prefix: str) -> dict[str, float] | None:
 def _variation(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     return sum(abs(a.get(state, 0.0) - b.get(state, 0.0)) for state in states()) / 2
 
+
+# ---- How full each unit of the GPU was: the ruler of the elimination
+# DRAM and L2 are judged against elapsed time, units inside the SM against the time an SM had work, so that
+# idle SMs do not hide a full pipe. The maxima of ncu (``sm__throughput`` and the like) are never taken for
+# a unit: their members are.
 
 SAME = 3.0
 """[points] Below this a maximum and its largest known member are the same measurement."""

@@ -1,6 +1,6 @@
-"""What each instruction and source line cost, and who waits for whom: `source_view`; the hottest: `hot`.
+"""What each instruction, source line and file cost, and who waits for whom.
 
-`ncukit.model.source` says how to read the result.  Not here: rules about it (``rules/lines.py``).
+`ncukit.model.source` says how to read the result.  Not here: rules about it (``rules/source.py``).
 """
 
 from __future__ import annotations

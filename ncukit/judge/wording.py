@@ -1,4 +1,4 @@
-"""The numbers and words that claims, ledger rows and experiments are made of."""
+"""The numbers and words that claims and experiments are made of, and the TOML files that hold them."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ def _name(part: str) -> str:
         raise ValueError(f"no name of an entry: {part[:40]!r}")
     return found[1]
 
+
+# ---- The numbers and words that claims, ledger rows and experiments are made of
 
 CONFLICT = 1.5
 """Wavefronts over the ideal from which a claim speaks of bank conflicts."""

@@ -1,4 +1,4 @@
-"""The units of a GPU that a launch can fill, and which member of ncu's maxima speaks of which."""
+"""The catalog of neutral metrics, and the tables beside it: stall states, tensor cores, products, units."""
 
 from __future__ import annotations
 
@@ -389,6 +389,9 @@ def _models(slug: str) -> set[str]:
     (['h100'], ['4090'])
     """
     return {word for word in slug.split("-") if _MODEL.fullmatch(word)}
+
+
+# ---- The units of a GPU that a launch can fill, and which member of ncu's maxima speaks of which
 
 
 @dataclass(frozen=True)

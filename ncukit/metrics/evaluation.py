@@ -1,4 +1,4 @@
-"""What the parts of an expression do with one launch: closures that raise where a value is missing."""
+"""What an expression comes to for one launch: counters, and work counted from SASS opcodes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ncukit.record import dataclass
 if TYPE_CHECKING:
     from ncukit.model.kernel import Instance, RawValue
 
+
+# ---- What the parts of an expression do with one launch: closures that raise where a value is missing
 
 Number = float | int
 Result = Number | str

@@ -1,8 +1,4 @@
-"""The catalog's expression language: parsed once into closures over one launch, never ``eval``.
-
-``{raw.metric}`` is a value of the report, ``@id`` another neutral metric, ``x?`` an operand that may be
-missing.  The functions are listed in `FUNCTIONS`.  Division by zero is undefined, not zero.
-"""
+"""The catalog's expression language, and which raw counters are kept by instruction or over time."""
 
 from __future__ import annotations
 
@@ -71,6 +67,10 @@ def sampled_counter(name: str) -> str | None:
     found = _PASS.match(name)
     return name[found.end() :] if found else None
 
+
+# ---- The catalog's expression language: parsed once into closures over one launch, never ``eval``
+# ``{raw.metric}`` is a value of the report, ``@id`` another neutral metric, ``x?`` an operand that may be
+# missing. The functions are listed in `FUNCTIONS`. Division by zero is undefined, not zero.
 
 Choice = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 """The terms of a sum: raw metrics and references that each needs."""

@@ -1,8 +1,4 @@
-"""Translate one launch from native counters to neutral metrics.
-
-Presence decides which source of a metric wins: the first whose every operand is in the report, that is valid
-on this compute capability and whose result is finite.  What no source gives is unknown, with the reason.
-"""
+"""Translate one launch from native counters to neutral metrics, by a plan made once a report."""
 
 from __future__ import annotations
 
@@ -160,6 +156,11 @@ def _unknown(
         return unknown(metric, "not collected", f": section {metric.collected_by}")
     return unknown(metric, "not in the report")
 
+
+# ---- Translate one launch from native counters to neutral metrics
+# Presence decides which source of a metric wins: the first whose every operand is in the report, that is
+# valid on this compute capability and whose result is finite. What no source gives is unknown, with the
+# reason.
 
 SHORT = 20e-6
 """[s] Ratios of counters from different replay passes are not reliable below this duration."""

@@ -1,8 +1,4 @@
-"""Launches of one side against launches of another: rows, reasons, verdicts, gates.
-
-Changes are percent of the base, or points where the metric is itself a percentage.  A missing side is unknown
-with its reason, never a change; what two GPUs count differently is not comparable, with the reason.
-"""
+"""Launches of one side against launches of another; and what lies in a folder of reports."""
 
 from __future__ import annotations
 
@@ -14,8 +10,8 @@ from typing import Literal
 
 from ncukit.model.diagnosis import Confidence, Diagnosis, ReportFile
 from ncukit.model.kernel import Kernel, Recorded, Value
+from ncukit.model.notebook import Shown
 from ncukit.model.run import Timing
-from ncukit.model.source import Shown
 from ncukit.record import dataclass
 
 # ---- What lies in a folder of runs and reports: kernels as each report measured them, and what is unusable
@@ -90,6 +86,11 @@ class Survey:
     runs: int = 0
     datasets: tuple[str, ...] = ()
 
+
+# ---- Launches of one side against launches of another: rows, reasons, verdicts, gates
+# Changes are percent of the base, or points where the metric is itself a percentage. A missing side is
+# unknown with its reason, never a change; what two GPUs count differently is not comparable, with the
+# reason.
 
 Comparable = Literal["same", "share", "no"]
 """Same meaning on both sides; comparable as a share of its own peak; not comparable."""

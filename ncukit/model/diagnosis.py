@@ -1,4 +1,4 @@
-"""One launch with everything that was concluded about it, and the file it came from."""
+"""What was concluded about one launch: findings, verdict, experiment, facts, advice."""
 
 from __future__ import annotations
 
@@ -273,6 +273,9 @@ class Advice:
     missing: tuple[str, ...] = field(default=())
     bound_said: bool = False
     """Whether ``because`` tells already how much faster the region would be."""
+
+
+# ---- One launch with everything that was concluded about it, and the file it came from
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""One experiment: a single control changed, everything else fixed; what was predicted, and what was observed.
-
-The JSON form is ``experiment.json`` (schema ``ncukit.experiment/1``), in base SI units.
-"""
+"""One experiment with one control changed, and what a probe found."""
 
 from __future__ import annotations
 
@@ -34,6 +31,10 @@ class Probed:
         """Return it as JSON data."""
         return asdict(self)
 
+
+# ---- One experiment: a single control changed, everything else fixed; what was predicted, and what was
+# observed
+# The JSON form is ``experiment.json`` (schema ``ncukit.experiment/1``), in base SI units.
 
 EXPERIMENT_SCHEMA = "ncukit.experiment/1"
 

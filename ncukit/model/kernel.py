@@ -1,4 +1,4 @@
-"""One launch in neutral metrics."""
+"""One launch: as the report holds it, and in neutral metrics with their evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Literal
 
 from ncukit.model.experiment import Effect
-from ncukit.model.source import Shown
+from ncukit.model.notebook import Shown
 from ncukit.record import dataclass
 
 # ---- One neutral metric of one launch, with its evidence
@@ -326,6 +326,9 @@ FILLS = re.compile(r"FillFunctor|fill_kernel|curand_|(?:uniform|normal)_and_tran
 @functools.lru_cache(maxsize=256)
 def _role(name: str, demangled: str) -> Literal["main", "setup"]:
     return "setup" if SETUP.search(name) or FILLS.search(demangled) else "main"
+
+
+# ---- One launch in neutral metrics
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""What traces of several ranks say together: collectives, who came late to them, and why.
-
-Times are whole nanoseconds on the clock of the reference rank.
-"""
+"""Operators of a torch trace, and what traces of several ranks say together."""
 
 from __future__ import annotations
 
@@ -246,6 +243,9 @@ class Ops:
         """Sum of the operators' own CPU time, over all threads [ns]."""
         return sum(operator.cpu_self for operator in self.operators)
 
+
+# ---- What traces of several ranks say together: collectives, who came late to them, and why
+# Times are whole nanoseconds on the clock of the reference rank.
 
 Cause = Literal["compute", "copy", "host"]
 

@@ -1,4 +1,4 @@
-"""Where a launch lies on the roofline."""
+"""Facts about one launch: units, issue slots, occupancy, memory links, place on the roofline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from ncukit.model.kernel import Quality, Value
-from ncukit.model.source import Shown
+from ncukit.model.notebook import Shown
 from ncukit.record import dataclass
 
 if TYPE_CHECKING:
@@ -265,6 +265,8 @@ class MemoryLinks:
     hot: Box | None = None
     notes: tuple[str, ...] = ()
 
+
+# ---- Where a launch lies on the roofline
 
 TOLERANCE = 1.02
 """A rate may lie this factor above its roof before something must be wrong: rounding of clocks and times."""

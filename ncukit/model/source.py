@@ -1,29 +1,28 @@
-"""What a notebook shows of a value: the model names no renderer, the API registers them."""
+"""What each SASS line and each source line of one launch cost.
+
+`ncukit.judge.source_view.source_view` makes a `SourceView` from a kernel that was read with details;
+None where the report counted nothing by instruction.  How to read it:
+
+- ``view.rows`` is the SASS in address order, each `SassRow` with its own `Cost`; ``view.files`` holds the
+  source lines, ``view.functions`` the functions.  A line's cost is the sum over its instructions (inlined
+  code included), so lines, functions and rows each add up to ``view.total``.
+- ``row.line`` is (position in ``view.files``, line number); `SourceLine.rows` are positions in
+  ``view.rows``: the two are linked both ways.
+- Shares [%] are of ``view.total``: ``view.share(cost)``.  ``view.basis`` says of what: "waiting" samples
+  (taken in cycles in which the scheduler issued nothing: those cost time) or, where a report has no such
+  counter, all "samples".
+- A source line without instructions is context; its ``cost`` is None, and ``text`` None means unknown.
+- ``row.producer`` is the position of the row that a waiting row waits for: then the row is the victim.
+- What is None was not collected; 0 was counted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from importlib import import_module
 from typing import Literal
 
 from ncukit.record import dataclass
-
-# ---- What each SASS line and each source line of one launch cost
-#  `ncukit.judge.source_view.source_view` makes a `SourceView` from a kernel that was read with details;
-# None where the report counted nothing by instruction.  How to read it:
-#
-# - ``view.rows`` is the SASS in address order, each `SassRow` with its own `Cost`; ``view.files`` holds the
-#   source lines, ``view.functions`` the functions.  A line's cost is the sum over its instructions (inlined
-#   code included), so lines, functions and rows each add up to ``view.total``.
-# - ``row.line`` is (position in ``view.files``, line number); `SourceLine.rows` are positions in
-#   ``view.rows``: the two are linked both ways.
-# - Shares [%] are of ``view.total``: ``view.share(cost)``.  ``view.basis`` says of what: "waiting" samples
-#   (taken in cycles in which the scheduler issued nothing: those cost time) or, where a report has no such
-#   counter, all "samples".
-# - A source line without instructions is context; its ``cost`` is None, and ``text`` None means unknown.
-# - ``row.producer`` is the position of the row that a waiting row waits for: then the row is the victim.
-# - What is None was not collected; 0 was counted.
 
 Basis = Literal["waiting", "samples", "none"]
 Status = Literal["embedded", "found", "changed", "missing", "builtin"]
@@ -209,26 +208,3 @@ def waits_for(view: SourceView, rows: Iterable[int]) -> str:
     where = view.place(cause)
     at = f" of {where}" if where and where != view.place(row) else "" if where else f" at +0x{cause.offset:x}"
     return f"{row.opcode} waits for {cause.opcode}{at}"
-
-
-_RENDERERS: dict[str, str] = {}
-
-
-def show_with(**renderers: str) -> None:
-    """Register, for a class by its name, the function "package.module:name" that turns it into HTML."""
-    _RENDERERS.update(renderers)
-
-
-class Shown:
-    """A value that a notebook shows as HTML, once `show_with` knows how."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str | None:
-        """Return the HTML that a notebook shows, or None: then it prints the plain text."""
-        place = _RENDERERS.get(type(self).__name__)
-        if place is None:
-            return None
-        module, _, name = place.partition(":")
-        html: str = getattr(import_module(module), name)(self)
-        return html

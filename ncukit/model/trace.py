@@ -1,7 +1,4 @@
-"""What was concluded from a trace: where the time of a region went, and which launch deserves ncu.
-
-Times are whole nanoseconds, so that totals are exact; shares are percent of the region.
-"""
+"""What a trace holds, and what was concluded from it."""
 
 from __future__ import annotations
 
@@ -135,6 +132,9 @@ class Trace:
         """Number of kernels, copies, memory sets and graph executions on GPUs."""
         return len(self.kernels) + len(self.copies) + len(self.memsets) + len(self.graphs)
 
+
+# ---- What was concluded from a trace: where the time of a region went, and which launch deserves ncu
+# Times are whole nanoseconds, so that totals are exact; shares are percent of the region.
 
 KernelKind = Literal["compute", "helper", "collective"]
 Direction = Literal["h2d", "d2h", "d2d", "peer", "h2h", "unknown"]

@@ -1,10 +1,4 @@
-"""Walk the blocks of a report: headers and size prefixes only, never what a result holds.
-
-NVIDIA documents the container in the Nsight Compute Customization Guide ("Report File Format"): the magic
-``NVR\0``, a size-prefixed FileHeader, then blocks.  A block is a size-prefixed BlockHeader followed by
-PayloadSize bytes of size-prefixed entries: the sources, then the results.  Sizes are little-endian uint32,
-messages protobuf.
-"""
+"""The blocks of a report, and the labels of ncu's details page that stand for raw metrics."""
 
 from __future__ import annotations
 
@@ -64,6 +58,12 @@ def _details_names() -> dict[str, Any]:
     names: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return names
 
+
+# ---- Walk the blocks of a report: headers and size prefixes only, never what a result holds
+# NVIDIA documents the container in the Nsight Compute Customization Guide ("Report File Format"): the magic
+# ``NVR\0``, a size-prefixed FileHeader, then blocks. A block is a size-prefixed BlockHeader followed by
+# PayloadSize bytes of size-prefixed entries: the sources, then the results. Sizes are little-endian uint32,
+# messages protobuf.
 
 MAGIC = b"NVR\0"
 KNOWN_VERSION = 7

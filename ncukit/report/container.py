@@ -1,9 +1,4 @@
-"""Check the container of a report before the native reader opens it.
-
-The native reader raises on none of the faults named here: it returns no launches, or launches without a
-name, or ends the process.  `blocks` walks a report, `zstd` a compressed one (``.ncu-repz``), `formats` says
-what another file is.
-"""
+"""Whether a file is a report, and whole, before the native reader opens it."""
 
 from __future__ import annotations
 
@@ -235,6 +230,11 @@ def frame_end(file: BinaryIO, size: int) -> int:
 def _cut(size: int, where: str) -> Fault:
     return Fault("report-truncated", f"is truncated: it ends at byte {size}, inside {where}")
 
+
+# ---- Check the container of a report before the native reader opens it
+# The native reader raises on none of the faults named here: it returns no launches, or launches without a
+# name, or ends the process. `blocks` walks a report, `zstd` a compressed one (``.ncu-repz``), `formats`
+# says what another file is.
 
 _NO_RESULTS = (
     "ncu profiled nothing: check its kernel filter (-k, --launch-skip, --nvtx-include) and its messages."

@@ -1,4 +1,4 @@
-"""Find the tables that ncu prints on a terminal (details page without ``--csv``), of any version."""
+"""Find the tables that ncu prints, as CSV or on a terminal, in whatever stands around them."""
 
 from __future__ import annotations
 
@@ -163,6 +163,8 @@ def _note_broken(table: Table, record: list[str], number: int) -> None:
     if len(cells) > 4 and _ID.fullmatch(dict(zip(table.columns, cells, strict=False)).get("ID", "")):
         table.broken = f"the row at line {number} is cut off"
 
+
+# ---- Find the tables that ncu prints on a terminal (details page without ``--csv``), of any version
 
 _LAUNCH = re.compile(
     r"  (?P<name>\S.*?)"

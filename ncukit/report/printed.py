@@ -1,10 +1,4 @@
-"""Read what ncu prints, of any version: CSV of the raw page (a row a launch) or of the details page (a row a
-metric), and the details page as it comes on a terminal.
-
-Columns are found by their header.  Values come back in the base units of a report and under raw metric
-names, so that the same catalog evaluates them; a label of the details page that stands for no known metric
-stays under ``section: label``.
-"""
+"""What ncu prints, as launches: numbers and units of any locale, CSV and details pages of any version."""
 
 from __future__ import annotations
 
@@ -159,6 +153,15 @@ def _number(text: str, comma: bool) -> int | float | None:
         text = re.sub(r"[^\d,+-]", "", text).replace(",", ".")
     return int(text) if text.lstrip("+-").isdigit() else float(text)
 
+
+# ---- Read what ncu prints, of any version: CSV of the raw page (a row a launch) or of the details page (a
+# row a
+#
+# metric), and the details page as it comes on a terminal.
+#
+# Columns are found by their header. Values come back in the base units of a report and under raw metric
+# names, so that the same catalog evaluates them; a label of the details page that stands for no known
+# metric stays under ``section: label``.
 
 _NAME_IT = "Name the report's file instead of piping it."
 _HINT = "Print it from the report: ncu --import REPORT.ncu-rep --page raw --csv --print-units base"

@@ -1,4 +1,4 @@
-"""One way into every file that holds launches: a report, a compressed one, or ncu's CSV."""
+"""One way into every file that holds launches: how it was made, its launches, which of them failed."""
 
 from __future__ import annotations
 
@@ -151,6 +151,9 @@ def _left(raw: RawKernel) -> str:
 
 def _is_nan(value: RawValue | None) -> bool:
     return isinstance(value, float) and value != value
+
+
+# ---- One way into every file that holds launches: a report, a compressed one, or ncu's CSV
 
 
 class Source:

@@ -1,8 +1,4 @@
-"""What a report holds by instruction and over time: SASS, lines, counters by PC, PM sampling.
-
-Works on the results that `ncukit.report.native` walks.  SASS is by far the slowest part of a report, so
-launches of the same code send it once: `Sent` in the reading process, a dict of codes in the receiving one.
-"""
+"""What a report holds by instruction and over time, in plain values."""
 
 from __future__ import annotations
 
@@ -33,6 +29,11 @@ def column(metric: Any, count: int) -> list[Any]:
     """Return the values of the first ``count`` instances of ``metric``."""
     return [value(metric, i) for i in range(count)]
 
+
+# ---- What a report holds by instruction and over time: SASS, lines, counters by PC, PM sampling
+# Works on the results that `ncukit.report.native` walks. SASS is by far the slowest part of a report, so
+# launches of the same code send it once: `Sent` in the reading process, a dict of codes in the receiving
+# one.
 
 Plain = dict[str, Any]
 Columns = dict[str, list[list[int]]]

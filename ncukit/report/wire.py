@@ -1,10 +1,4 @@
-"""Run the native reader in a child process: some files crash it, and take the process with them.
-
-The child is forked where that is safe (one thread, the native library not in use), a new interpreter
-elsewhere.  It loads the library and parses the file at once, while the parent loads all else, and waits to
-be told what is wanted.  Results come through a pipe as length-prefixed JSON, one a launch, so that reading
-and translating overlap and memory stays bounded.
-"""
+"""Launches from a child process that runs the native reader: some files crash it."""
 
 from __future__ import annotations
 
@@ -81,6 +75,12 @@ def _columns(plain: Plain) -> dict[str, Mapping[int, int]]:
     found: dict[str, list[list[int]]] = plain.get("by_pc", {})
     return {name: dict(zip(pcs, values, strict=True)) for name, (pcs, values) in found.items()}
 
+
+# ---- Run the native reader in a child process: some files crash it, and take the process with them
+# The child is forked where that is safe (one thread, the native library not in use), a new interpreter
+# elsewhere. It loads the library and parses the file at once, while the parent loads all else, and waits to
+# be told what is wanted. Results come through a pipe as length-prefixed JSON, one a launch, so that reading
+# and translating overlap and memory stays bounded.
 
 _LENGTH = struct.Struct("<I")
 _END = b"\x00"

@@ -1,9 +1,4 @@
-"""Points and ceilings of one launch, at the clocks of the run.
-
-Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009); hierarchical form: Yang, Kurth, Williams (2020).
-Work of each precision is counted on its own path and judged by the roof of the same path: FP32 work never
-under a tensor roof, nor the other way round.
-"""
+"""Points and ceilings of one launch, those that were measured too, and checks that they fit."""
 
 from __future__ import annotations
 
@@ -143,6 +138,11 @@ def _roofs(result: Mapping[str, Any]) -> Iterator[Roof]:
         note = "measured: a large square matrix product, without a profiler"
         yield Roof("compute", str(precision), float(rate), "exact", note)
 
+
+# ---- Points and ceilings of one launch, at the clocks of the run
+# Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009); hierarchical form: Yang, Kurth, Williams
+# (2020). Work of each precision is counted on its own path and judged by the roof of the same path: FP32
+# work never under a tensor roof, nor the other way round.
 
 PRECISIONS = (
     "fp64",

@@ -146,6 +146,9 @@ def _dims(values: tuple[int, ...] | None) -> str | None:
     return " × ".join(f"{value:,}" for value in values)
 
 
+# ---- Measure the chosen launch with ncu, once, and prove that it was that launch
+
+
 @dataclass(frozen=True)
 class Selection:
     """How ncu is told which launch: a filter, and what to count; ``index`` is its position in the report."""

@@ -1,4 +1,4 @@
-"""One job a GPU at a time: two at once would measure each other."""
+"""The run directory: one writer, one job a GPU, files that appear only when whole, and the user's seal."""
 
 from __future__ import annotations
 
@@ -351,6 +351,9 @@ def _make_directory(path: Path, *, exist_ok: bool) -> None:
         raise
     except OSError as error:
         raise UsageError(f"cannot make {path}: {error.strerror}", "give another folder with -o") from error
+
+
+# ---- One job a GPU at a time: two at once would measure each other
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Run a workload under torch's profiler in a child, and keep the trace; with samples of the host if asked."""
+"""The steps before ncu: compile, check, time cleanly; or record a region under torch's profiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ncukit.run.directory import TIMING, read_timing
 from ncukit.run.options import ProfileOptions
 from ncukit.run.session import Listener, Session, Silent, Stop, tool_failure
 from ncukit.run.target import Target, profilers_in
-from ncukit.run.tools import cuda, gpus, nsys
+from ncukit.run.tools import cuda, gpus, nsys, nvcc
 from ncukit.run.tools.failures import Context, Failure, classify, failure
 from ncukit.run.tools.locate import child_environment, install_command
 from ncukit.run.tools.process import Completed, run
@@ -50,9 +50,9 @@ def compile_source(session: Session) -> None:
             raise Stop(session.failed(session.begin("compile"), tool_failure(error))) from error
         assert session.target.source is not None
         beside = session.directory.scratch / PROGRAM
-        options = nsys.NvccOptions((session.target.source,), beside, session.options.arch)
-        record = session.begin("compile", nsys.nvcc_argv(replace(options, output=program), tool))
-        done, outcome = nsys.compile_program(
+        options = nvcc.NvccOptions((session.target.source,), beside, session.options.arch)
+        record = session.begin("compile", nvcc.argv(replace(options, output=program), tool))
+        done, outcome = nvcc.compile_program(
             options,
             tool,
             env=session.child.variables,
@@ -60,7 +60,7 @@ def compile_source(session: Session) -> None:
             on_text=session.listener.text,
         )
         if outcome.path is None:
-            for line in nsys.errors(done)[:20]:
+            for line in nvcc.errors(done)[:20]:
                 session.listener.note(line)
             cause = outcome.failure or failure("compile-failed", Context("nvcc"))
             raise Stop(session.failed(record, cause, done))
@@ -170,6 +170,9 @@ def no_driver(driver: cuda.Driver) -> Failure | None:
         return replace(found, message="the NVIDIA driver shows no GPU here, so nothing can be profiled")
     return found
 
+
+# ---- Run a workload under torch's profiler in a child, and keep the trace; with samples of the host if
+# asked
 
 OPERATOR_CALLS = 10
 """The region runs so often unless the user says otherwise."""

@@ -1,4 +1,4 @@
-"""What ncu collects: sections by preset, and by name the counters that this chip has and sections lack."""
+"""What a user can ask of a run, and what ncu collects for it."""
 
 from __future__ import annotations
 
@@ -163,6 +163,8 @@ def script_path(text: str) -> Path | None:
     """Return the Python or CUDA source that ``text`` names by its suffix, None for a command."""
     return Path(text) if text.endswith((".py", ".cu")) else None
 
+
+# ---- What ncu collects: sections by preset, and by name the counters that this chip has and sections lack
 
 QUICK = ("SpeedOfLight", "SpeedOfLight_RooflineChart", "LaunchStats", "Occupancy")
 STANDARD = (

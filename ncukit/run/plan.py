@@ -1,4 +1,4 @@
-"""What a run would execute, without executing any of it."""
+"""The steps of a run in their order: carried out, or shown without executing any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ncukit.run.directory import PROFILE, TRACE, RunDirectory, own, read_record,
 from ncukit.run.options import ProfileOptions
 from ncukit.run.session import Choose, Listener, Session, Silent, Stop, interrupted, tool_failure
 from ncukit.run.target import Target
-from ncukit.run.tools import cuda, ncu, nsys
+from ncukit.run.tools import cuda, ncu, nsys, nvcc
 from ncukit.run.tools.failures import Failure
 from ncukit.run.tools.locate import child_environment
 
@@ -231,6 +231,9 @@ def at_point(
     return target.at(params), replace(options, params={name: (value,) for name, value in params.items()})
 
 
+# ---- What a run would execute, without executing any of it
+
+
 @dataclass(frozen=True)
 class Planned:
     """One command that a run would execute; what only an earlier step can tell is in ``note``."""
@@ -280,10 +283,10 @@ def plan(
 def _compile(session: Session) -> Planned:
     program = session.file(measure.PROGRAM)
     assert session.target.source is not None
-    wanted = nsys.NvccOptions((session.target.source,), program, session.options.arch)
+    wanted = nvcc.NvccOptions((session.target.source,), program, session.options.arch)
     session.target = session.target.built(program)
     try:
-        return Planned("compile", nsys.nvcc_argv(wanted, session.probe("nvcc")))
+        return Planned("compile", nvcc.argv(wanted, session.probe("nvcc")))
     except ToolError as error:
         return Planned("compile", (), tool_failure(error).message)
 

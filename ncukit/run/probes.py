@@ -1,7 +1,4 @@
-"""Probes: single questions about this machine, each answered or told why not.
-
-``device`` and ``dtype`` ask the driver and tables; the others run with torch in a child process.
-"""
+"""Single questions about this machine, each answered or told why not."""
 
 from __future__ import annotations
 
@@ -124,6 +121,9 @@ def _notes(result: Mapping[str, Any], smi: Smi) -> tuple[str, ...]:
         notes.append("MIG is enabled: a process sees one slice only, whose UUID `nvidia-smi -L` prints")
     return tuple(notes)
 
+
+# ---- Probes: single questions about this machine, each answered or told why not
+# ``device`` and ``dtype`` ask the driver and tables; the others run with torch in a child process.
 
 NAMES = ("device", "dtype", "allocator", "graph-breaks", "copy", "matmul")
 

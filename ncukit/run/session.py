@@ -1,4 +1,4 @@
-"""The timeline of a run: nsys, or where there is none torch's profiler; then the choice of the launch."""
+"""What the steps of one run share, and the step that traces: nsys, or torch's profiler."""
 
 from __future__ import annotations
 
@@ -213,6 +213,8 @@ def tool_failure(error: ToolError) -> Failure:
         return known
     return Failure(error.code, error.code, error.message, error.hint)
 
+
+# ---- The timeline of a run: nsys, or where there is none torch's profiler; then the choice of the launch
 
 CALLS, CALLS_TIME = 10, 5.0
 """The region calls run so often, or less so that it takes about this long [s]."""

@@ -1,4 +1,4 @@
-"""What makes two runs the same: script, arguments, tools, GPU.  And what else is worth recording."""
+"""What is measured, and whether it is still the same."""
 
 from __future__ import annotations
 
@@ -143,6 +143,8 @@ def _python(source: Path, args: tuple[str, ...], options: ProfileOptions) -> Tar
         "script", name, meaning.text, source, (python, str(source)), args, None, pattern, {}, python
     )
 
+
+# ---- What makes two runs the same: script, arguments, tools, GPU.  And what else is worth recording
 
 _MATTERS = (
     *(

@@ -1,4 +1,4 @@
-"""Read JSON that ncukit wrote: a document follows its published schema, or is refused with the place."""
+"""JSON that ncukit wrote follows its published schema, or is refused with the place."""
 
 from __future__ import annotations
 
@@ -258,6 +258,8 @@ _KEYWORDS: Mapping[str, Callable[[Schema, Schema], Check]] = {
     "maxItems": _length("maxItems", "array", lambda size, bound: size <= bound, "at most"),
 }
 
+
+# ---- Read JSON that ncukit wrote: a document follows its published schema, or is refused with the place
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 LARGEST = 256 << 20

@@ -1,4 +1,4 @@
-"""The ranking of kernels, and which launches of each are steady: neither autotuning nor warm-up."""
+"""What the GPU and the CUDA calls did in a scope: kernels, copies, calls."""
 
 from __future__ import annotations
 
@@ -268,6 +268,8 @@ def working_time(scope: Scope) -> Times:
             found = found | time
     return found
 
+
+# ---- The ranking of kernels, and which launches of each are steady: neither autotuning nor warm-up
 
 CONFIGURATION = (
     *(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"),

@@ -1,4 +1,4 @@
-"""The next experiment for each class of a region, as data: one change, and what would disprove it."""
+"""Where the region's time went, by cause, and the next experiment for each class of a region."""
 
 from __future__ import annotations
 
@@ -256,6 +256,8 @@ class _Parts:
         time["launch"] += int((part["launch"] - (hidden - from_input)).sum())
         return len(places)
 
+
+# ---- The next experiment for each class of a region, as data: one change, and what would disprove it
 
 AGAIN = (
     "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node -o after YOUR_PROGRAM",

@@ -1,7 +1,4 @@
-"""What Python did on the host: samples of py-spy, counts of cProfile, stacks of torch's profiler.
-
-Files of py-spy are Chrome traces whose events begin and end where the stack changes between two samples.
-"""
+"""A trace of whatever tool, and what lies beside it: other ranks, logs of NCCL, samples of the host."""
 
 from __future__ import annotations
 
@@ -221,6 +218,9 @@ def setting(name: str, value: str, source: str) -> Setting:
     wanted, note = NOTES.get(name, ("-", ""))
     return Setting(name, value, source, note if wanted in ("", value) else "")
 
+
+# ---- What Python did on the host: samples of py-spy, counts of cProfile, stacks of torch's profiler
+# Files of py-spy are Chrome traces whose events begin and end where the stack changes between two samples.
 
 REGION = "ncukit_region"
 """The function around the region, in `ncukit.run.workload.steps`."""

@@ -1,4 +1,4 @@
-"""What a name says: helpers and collectives among kernels, the kinds of CUDA calls; patterns as data."""
+"""Arithmetic of traces: sets of time, statistics of durations, what names of kernels and calls say."""
 
 from __future__ import annotations
 
@@ -216,6 +216,8 @@ def _quantile(v: Ints, first: Ints, n: Ints, q: float) -> NDArray[np.float64]:
     a, b = v[first + below], v[first + above]
     return np.asarray(a + (b - a) * (place - below), np.float64)
 
+
+# ---- What a name says: helpers and collectives among kernels, the kinds of CUDA calls; patterns as data
 
 COLLECTIVE = re.compile(
     r"\bnccl|rccl|mscclpp|nvshmem|userbuffers|deep_ep|cross_device_reduce|multimem_(all|red)"

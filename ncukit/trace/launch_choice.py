@@ -1,4 +1,4 @@
-"""Which launch of a run's trace ncu is to measure, and whether its filter lets that through first."""
+"""Which launch deserves ncu, the options that make ncu measure exactly that one, and whether it did."""
 
 from __future__ import annotations
 
@@ -328,6 +328,9 @@ def _match(kernel: KernelTime, shape: Shape | None, registers: float | None, by:
     if exact := [s for s in same if s.registers == registers]:
         return Match(kernel, exact[0], (by, "grid and block", "registers"))
     return Match(kernel, same[0], (by, "grid and block"))
+
+
+# ---- Which launch of a run's trace ncu is to measure, and whether its filter lets that through first
 
 
 def launch_for_ncu(

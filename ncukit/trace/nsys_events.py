@@ -1,4 +1,4 @@
-"""Rows of an nsys export as columns: which column of which table feeds which field, as data."""
+"""The tables of an nsys export and their rows as columns of numbers."""
 
 from __future__ import annotations
 
@@ -212,6 +212,8 @@ def ended(end: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
+
+# ---- Rows of an nsys export as columns: which column of which table feeds which field, as data
 
 Spec = Mapping[str, tuple[Source, int]]
 

@@ -1,7 +1,4 @@
-"""What a trace of torch's profiler says about operators: their time, their kernels, their memory.
-
-`analyse` does all of it; the modules hold one question each.  Durations are whole nanoseconds.
-"""
+"""What a trace of torch's profiler says in all: operators, kernels, memory, use of the GPU."""
 
 from __future__ import annotations
 
@@ -257,6 +254,9 @@ def _occupancy(scope: Scope, device: int) -> float | None:
     time = rows.duration[known]
     return float((rows["occupancy"][known] * time).sum() / time.sum()) if time.sum() else None
 
+
+# ---- What a trace of torch's profiler says about operators: their time, their kernels, their memory
+# `analyse` does all of it; the modules hold one question each. Durations are whole nanoseconds.
 
 Sort = Literal["device", "self-device", "cpu", "self-cpu"]
 SORTS: Mapping[Sort, Callable[[Operator], tuple[int, int]]] = {

@@ -1,4 +1,4 @@
-"""Only a part of a torch trace: what began inside the instances of one annotation."""
+"""Operators of torch: which runs inside which, what each launched, calls of one kind as one row."""
 
 from __future__ import annotations
 
@@ -304,6 +304,9 @@ def _allocations(trace: TorchTrace, nest: Nest, n: int) -> tuple[list[int], list
     owner = nest.innermost(rows["thread"], rows["start"])
     grown = _of(n, nest, owner, np.maximum(rows["bytes"], 0))
     return grown, _of(n, nest, owner, np.maximum(-rows["bytes"], 0))
+
+
+# ---- Only a part of a torch trace: what began inside the instances of one annotation
 
 
 def within(trace: TorchTrace, name: str) -> TorchTrace:

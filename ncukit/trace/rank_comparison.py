@@ -1,4 +1,4 @@
-"""Ranks beside each other: where each one's time went, who came late to a collective, and why."""
+"""Ranks beside each other: which collectives belong together, who came late, and why."""
 
 from __future__ import annotations
 
@@ -172,6 +172,8 @@ def _linked(
             best = Clock(rank, (clock.offset or 0) + shift, clock.spread + spread, len(differences))
     return best
 
+
+# ---- Ranks beside each other: where each one's time went, who came late to a collective, and why
 
 CAUSES: tuple[Cause, ...] = ("compute", "copy", "host")
 SURE = 2

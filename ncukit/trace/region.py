@@ -1,7 +1,4 @@
-"""What a trace says about a region: where the time went, what limits it, which launch deserves ncu.
-
-`analyse` does all of it from a `Trace`; the modules hold one question each.  Durations are whole nanoseconds.
-"""
+"""What a trace says about a region: where the time went, what limits it, which launch deserves ncu."""
 
 from __future__ import annotations
 
@@ -259,6 +256,11 @@ def _missing(cls: str, cause: str, facts: Facts) -> tuple[str, ...]:
 
 def _of(time: int, device: DeviceTime) -> float:
     return 100 * time / device.span if device.span else 0.0
+
+
+# ---- What a trace says about a region: where the time went, what limits it, which launch deserves ncu
+# `analyse` does all of it from a `Trace`; the modules hold one question each. Durations are whole
+# nanoseconds.
 
 
 def analyse(trace: Trace, range: str | None = None) -> Timeline:

@@ -1,4 +1,4 @@
-"""NVTX ranges: how often, how long, and which kernels were launched inside, also by other threads."""
+"""Which part of a trace is looked at, and where its time went on each GPU, stream and NVTX range."""
 
 from __future__ import annotations
 
@@ -372,6 +372,8 @@ def numbered(*columns: Ints) -> tuple[Ints, Ints]:
     _, first = np.unique(code, return_index=True)
     return code, first
 
+
+# ---- NVTX ranges: how often, how long, and which kernels were launched inside, also by other threads
 
 PUSH_POP = 59
 

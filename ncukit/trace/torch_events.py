@@ -1,8 +1,4 @@
-"""Read a trace of torch's profiler (Chrome JSON, plain or gzip) into the same rows as one of nsys.
-
-It says less than nsys: no CUDA call outside torch's sight, shared memory only as a sum, no NVTX.  What it
-does not say is unknown here.  What only torch says comes beside it: operators, allocations, Python functions.
-"""
+"""Traces of torch's profiler as the same rows as those of nsys."""
 
 from __future__ import annotations
 
@@ -253,6 +249,11 @@ def _collective(args: Mapping[str, Any], names: Names) -> Row:
         found["bytes"] = elements * size
     return found
 
+
+# ---- Read a trace of torch's profiler (Chrome JSON, plain or gzip) into the same rows as one of nsys
+# It says less than nsys: no CUDA call outside torch's sight, shared memory only as a sum, no NVTX. What it
+# does not say is unknown here. What only torch says comes beside it: operators, allocations, Python
+# functions.
 
 _T = TypeVar("_T")
 _HEAD = (

@@ -1,4 +1,4 @@
-"""What the caches served, what they could not, and why."""
+"""Rules on global memory: access patterns, and what the caches could serve."""
 
 from __future__ import annotations
 
@@ -246,6 +246,8 @@ def _relief(k: View, removable: float) -> Gain:
         )
     return k.relief(removable, "l1", "l2", "dram")
 
+
+# ---- What the caches served, what they could not, and why
 
 POOR_HITS = 50.0
 """[%] L2 hit rate below which L2 filters less than half of what L1 asks for."""

@@ -1,4 +1,4 @@
-"""Occupancy: what limits the resident blocks, what one more would need, how much is reached."""
+"""Rules on the launch: how many blocks there are, how many fit, what limits them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ncukit.media import counted, listed
 from ncukit.model.diagnosis import Severity
 from ncukit.model.shares import Occupancy
 from ncukit.quantity import brief
+
+# ---- Occupancy: what limits the resident blocks, what one more would need, how much is reached
 
 GAP = 10.0
 """[points] Theoretical minus achieved occupancy worth naming (ncu's own rule)."""

@@ -1,4 +1,4 @@
-"""Local memory: spills, stack arrays, and telling them apart."""
+"""Rules on shared and local memory: bank conflicts, wavefronts, asynchronous copies, spills."""
 
 from __future__ import annotations
 
@@ -283,6 +283,8 @@ def shared_atomics(k: View) -> Found | None:
         places=where,
     )
 
+
+# ---- Local memory: spills, stack arrays, and telling them apart
 
 LEADS = 50.0
 """[%] of the sectors between L1 and L2: then the first thing to change, whatever the class."""

@@ -1,4 +1,4 @@
-"""What the report does not hold, as far as it would decide."""
+"""Rules on what the instructions are, and on what the report lacks."""
 
 from __future__ import annotations
 
@@ -180,6 +180,8 @@ def generic_accesses(k: View) -> Found | None:
         places=where,
     )
 
+
+# ---- What the report does not hold, as far as it would decide
 
 MEASURED = {
     "kernel_duration": "the duration",

@@ -1,4 +1,4 @@
-"""Scheduler and warp state: issue rate, eligible warps, how full a warp is."""
+"""Rules on which unit leads, at which clocks, and on how schedulers issue."""
 
 from __future__ import annotations
 
@@ -267,6 +267,8 @@ def intensity(k: View) -> Found | None:
         else "Above it DRAM is no limit, however the data is laid out.",
     )
 
+
+# ---- Scheduler and warp state: issue rate, eligible warps, how full a warp is
 
 LOW_ISSUE = 0.6
 """[warp/cycle] Issue rate below which a scheduler wastes a visible part of its slots (ncu's own rule)."""

@@ -1,4 +1,4 @@
-"""Tensor cores: how their operands arrive, and whether the pipe's use is theirs at all."""
+"""Rules on tensor cores and FP64: used or not, how well, how their operands arrive."""
 
 from __future__ import annotations
 
@@ -226,6 +226,8 @@ def fp64_on_cut_down_part(k: View) -> Found | None:
         "accuracy allows.",
     )
 
+
+# ---- Tensor cores: how their operands arrive, and whether the pipe's use is theirs at all
 
 FULL_WIDTH = 0.75
 """Share of the global loads that are 16 bytes wide in a kernel whose operands are aligned."""

@@ -1,4 +1,4 @@
-"""Models of collectives: bytes over the links between GPUs."""
+"""Models of what is done to each element or row, and of collectives."""
 
 from __future__ import annotations
 
@@ -263,6 +263,9 @@ def layer_norm(
         ),
         exact=False,
     )
+
+
+# ---- Models of collectives: bytes over the links between GPUs
 
 
 def all_reduce(

@@ -1,4 +1,4 @@
-"""A model under peaks that were given, that a report holds, or that a data sheet states."""
+"""The models by name, and a model under peaks: given, of a report, or of a data sheet."""
 
 from __future__ import annotations
 
@@ -172,6 +172,8 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
 def _plain(name: str) -> str:
     return name.casefold().replace("-", "").replace("_", "")
 
+
+# ---- A model under peaks that were given, that a report holds, or that a data sheet states
 
 GIVEN = "given"
 """Source of a peak that the user states."""

@@ -1,4 +1,4 @@
-"""Models of attention: scores alone, a whole block, fused or not, and one step of decoding."""
+"""Models of products: matrices, vectors, convolution, attention."""
 
 from __future__ import annotations
 
@@ -219,6 +219,8 @@ def _sums(zero: str, exact: str, exact_sums: bool) -> str:
         return f"{exact}: a sum starts with its first product"
     return f"{zero}: each sum starts from zero (2k - 1 operations would be exact)"
 
+
+# ---- Models of attention: scores alone, a whole block, fused or not, and one step of decoding
 
 KVHeads = Annotated[int | None, "key and value heads: fewer for GQA, 1 for MQA (as many as query heads)"]
 

@@ -1,4 +1,4 @@
-"""The model of work that is known already."""
+"""What all models share: data types, parameters, checked arguments, the time floor."""
 
 from __future__ import annotations
 
@@ -235,6 +235,9 @@ def bound(model: WorkModel, peak_flop_rate: float | Mapping[str, float], bandwid
     if not all(rate > 0 for rate in (bandwidth, *(peak for _, peak in work))):
         raise UsageError("peak rate and bandwidth must be above 0", "give them in FLOP/s and byte/s")
     return Bound(max((flop / peak for flop, peak in work), default=0.0), model.bytes / bandwidth)
+
+
+# ---- The model of work that is known already
 
 
 def point(

@@ -1,4 +1,4 @@
-"""What can be seen before a costly run: a second profiler in the script, ranks, a wrong interpreter."""
+"""What a tool can do, and what can be seen before a costly run."""
 
 from __future__ import annotations
 
@@ -137,6 +137,8 @@ def _options(argv: Sequence[str | Path], env: Mapping[str, str]) -> list[str]:
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
+
+# ---- What can be seen before a costly run: a second profiler in the script, ranks, a wrong interpreter
 
 # Modules that collect through CUPTI themselves, and the name to say.
 PROFILERS = {

@@ -1,4 +1,4 @@
-"""Every link of the chain from Python to the GPU's counters: does it work here, and if not, the fix."""
+"""Every link of the chain from Python to the GPU's counters, and the file for a bug report."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ from ncukit.run.tools.locate import (
     redact,
 )
 from ncukit.run.tools.process import run
+
+# ---- Every link of the chain from Python to the GPU's counters: does it work here, and if not, the fix
 
 State = Literal["pass", "fail", "unknown"]
 SCHEMA = "ncukit.doctor/1"

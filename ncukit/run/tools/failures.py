@@ -1,8 +1,4 @@
-"""From output to cause: a stable code, what happened, what to do.  The causes are data, in failures.toml.
-
-The first cause that was printed wins: "No kernels were profiled" and the exit code are nearly always its
-consequences.  Exit codes alone say nothing: ncu passes on the program's, nsys ends with 0 without a report.
-"""
+"""From a tool's output to a cause, and which run wrote a file."""
 
 from __future__ import annotations
 
@@ -21,6 +17,11 @@ from ncukit.errors import ToolError
 from ncukit.record import dataclass
 from ncukit.run.tools import gpus
 from ncukit.run.tools.process import Completed, last_progress
+
+# ---- From output to cause: a stable code, what happened, what to do.  The causes are data, in failures.toml
+# The first cause that was printed wins: "No kernels were profiled" and the exit code are nearly always its
+# consequences. Exit codes alone say nothing: ncu passes on the program's, nsys ends with 0 without a
+# report.
 
 CODES = (
     *("tool-missing", "tool-too-old", "no-driver", "permission", "busy", "lock", "config", "driver-mismatch"),

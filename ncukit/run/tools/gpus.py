@@ -1,4 +1,4 @@
-"""Facts about this machine that decide which advice is right: container, WSL, driver, counter permission."""
+"""Facts about this machine that decide which advice is right: GPUs, driver, container, permissions."""
 
 from __future__ import annotations
 
@@ -135,6 +135,8 @@ def _hertz(text: str | None) -> float | None:
 def _enabled(text: str | None) -> bool | None:
     return None if text is None else {"Enabled": True, "Disabled": False}.get(text)
 
+
+# ---- Facts about this machine that decide which advice is right: container, WSL, driver, counter permission
 
 Place = Literal["bare", "container", "wsl"]
 

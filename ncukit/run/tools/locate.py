@@ -1,4 +1,4 @@
-"""Where ncu, nsys and nvcc are: option, environment, PATH, then the usual folders, newest first."""
+"""Where the tools are, how to install what is optional, and the environment that children get."""
 
 from __future__ import annotations
 
@@ -244,6 +244,8 @@ def redact(text: str, environ: Mapping[str, str] | None = None) -> str:
         text = text.replace(value, "***")
     return _VALUE.sub("***", text)
 
+
+# ---- Where ncu, nsys and nvcc are: option, environment, PATH, then the usual folders, newest first
 
 Tool = Literal["ncu", "nsys", "nvcc"]
 

@@ -1,4 +1,4 @@
-"""Run one command: no shell, a time-out, bounded output, and nothing that outlives it."""
+"""Run one command so that nothing outlives it, and follow what ncu says while it works."""
 
 from __future__ import annotations
 
@@ -84,6 +84,8 @@ def last_progress(lines: Sequence[str]) -> Progress | None:
             return parse_progress(f"{lines[at]} {' '.join(lines[at + 1 :])}") or found
     return None
 
+
+# ---- Run one command: no shell, a time-out, bounded output, and nothing that outlives it
 
 Stream = Literal["stdout", "stderr"]
 OnText = Callable[[str, bool], None]

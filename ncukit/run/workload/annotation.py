@@ -1,8 +1,4 @@
-"""Mark the measured region for the profilers: an NVTX start/end range, and the profiler's switch.
-
-The range is start/end, never push/pop: autograd launches from a thread of its own.  Neither mark needs torch
-or the nvtx package; which ones worked, and which are missing and why, is part of the result.
-"""
+"""Ranges that profilers see: the measured region, and phases that a program names."""
 
 from __future__ import annotations
 
@@ -21,6 +17,10 @@ from typing import Any, TypeVar
 
 from ncukit.errors import UsageError
 from ncukit.run.workload.timing import library
+
+# ---- Mark the measured region for the profilers: an NVTX start/end range, and the profiler's switch
+# The range is start/end, never push/pop: autograd launches from a thread of its own. Neither mark needs
+# torch or the nvtx package; which ones worked, and which are missing and why, is part of the result.
 
 RANGE = "ncukit"
 """Name of the range, in the default domain."""

@@ -1,7 +1,4 @@
-"""Before an experiment: do both sides compute what they should?
-
-Both cases are made in one process, each after the same seeds: cases that draw their inputs get the same.
-"""
+"""Correctness before performance: of one case, and of both sides of an experiment."""
 
 from __future__ import annotations
 
@@ -203,6 +200,9 @@ def _unravel(at: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         at //= size
     return tuple(reversed(place))
 
+
+# ---- Before an experiment: do both sides compute what they should?
+# Both cases are made in one process, each after the same seeds: cases that draw their inputs get the same.
 
 SEED = 0
 

@@ -1,4 +1,4 @@
-"""Run a script once and make the case that it declares."""
+"""What a script declares, what a name in it means, and what the measured child hands back."""
 
 from __future__ import annotations
 
@@ -348,6 +348,9 @@ def _own_defaults(function: Callable[..., Any], given: Mapping[str, Any]) -> dic
         )
     own = {name: value for name, value in named.items() if value is not inspect.Parameter.empty}
     return own
+
+
+# ---- Run a script once and make the case that it declares
 
 
 def load(path: Path) -> ModuleType:

@@ -126,6 +126,8 @@ def _totals(profile: Any) -> dict[str, Any]:
     return {"device_time": total, "own": sums}
 
 
+# ---- The steps of a measured child: check, time, run the marked region, trace it with torch's profiler
+
 _FRAMEWORKS = ("torch", "triton", "cupy", "numba", "cuda", "jax", "numpy")
 
 

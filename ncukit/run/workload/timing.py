@@ -1,7 +1,4 @@
-"""Warm up, then time: CUDA events where a GPU is used, else the host's clock, and it says which.
-
-A time of the host's clock is never called GPU time.
-"""
+"""Warm up, then time, by CUDA events or the host's clock; clocks, driver and use of the GPU."""
 
 from __future__ import annotations
 
@@ -285,6 +282,9 @@ def _name(cuda: ctypes.CDLL, code: int) -> str:
         return text.value.decode("ascii", "replace")
     return f"error {code}"
 
+
+# ---- Warm up, then time: CUDA events where a GPU is used, else the host's clock, and it says which
+# A time of the host's clock is never called GPU time.
 
 Timer = Literal["cuda-events", "host-synchronised", "host"]
 
