@@ -187,10 +187,10 @@ def turnover(f: Facts) -> bool:
 
 # ---- Limits that averages hide: one address, or memory on the other side of a bus
 
-HOT_SLICE = 60.0
+HOT_SLICE = 25.0
 """[%] Use of the busiest L2 slice from which it limits."""
 
-UNEVEN = 4.0
+UNEVEN = 8.0
 """Busiest slice over the mean: evenly spread traffic stays far below."""
 
 ONE_ADDRESS = (0.25, 1.0)
@@ -207,7 +207,7 @@ SOME_FILLS = 0.1
 
 
 def hot_address(f: Facts) -> Call | None:
-    """Many atomics at one address: one slice of L2 is full while the mean reads a few percent."""
+    """Many atomics at one address: one slice of L2 works while the mean reads a few percent."""
     if f.shares.top >= IDLE or f.below("kernel_duration", STEADY):
         return None
     mean, hottest = f.number("l2_throughput_pct"), f.number("l2_busiest_slice_pct")

@@ -44,6 +44,7 @@ def candidates(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Candidat
     if not found:
         found = [candidate for candidate in work.full_unit(launch) if (candidate.gain or 0) >= NEGLIGIBLE]
     found.sort(key=lambda candidate: (-round(candidate.score, 2), candidate.rank))
-    names: set[str] = set()
-    first = [c for c in found if not (c.remedy in names or names.add(c.remedy))]  # type: ignore[func-returns-value]
-    return tuple(first[: 1 + MOST_ALTERNATIVES]) or (Candidate("collect"),)
+    best: dict[str, Candidate] = {}
+    for candidate in found:
+        best.setdefault(candidate.remedy, candidate)
+    return tuple(best.values())[: 1 + MOST_ALTERNATIVES] or (Candidate("collect"),)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from ncukit.judge.remedies.launch import Launch
+from ncukit.record import dataclass
 
 MOST = 100.0
 """A factor that is not exceeded: beyond, the formula says nothing about the kernel."""

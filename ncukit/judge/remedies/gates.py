@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from ncukit.judge.facts import TINY
 from ncukit.judge.remedies.candidate import Candidate
 from ncukit.judge.remedies.launch import Launch
 
-MICRO = 5e-6
-"""[s] Below, the launch is most of the time."""
 SHORT = 10e-6
 """[s] Below, it is where the grid fills less than half of a wave."""
 LONGEST_SETUP = 30e-6
@@ -19,7 +18,7 @@ FULL_DOUBLE = 0.75
 
 def gate(launch: Launch) -> Candidate | None:
     """Return the answer that makes every other question idle, or None."""
-    for ask in (_nothing_ran, _unmeasured, _short, _setup, _serial, _double):
+    for ask in (_nothing_ran, _short, _unmeasured, _setup, _serial, _double):
         if (found := ask(launch)) is not None:
             return found
     return None
@@ -37,15 +36,6 @@ def _unmeasured(launch: Launch) -> Candidate | None:
         return None
     if launch.blocks and launch.blocks < launch.sms / 2 and not launch.duration:
         return Candidate("more-blocks", 1 - launch.rounds, metric="kernel_duration", to=0.9)
-    if launch.duration and launch.duration < MICRO:
-        return Candidate("fuse-launches")
-    if (
-        launch.blocks
-        and launch.duration
-        and launch.duration < SHORT
-        and launch.rounds / launch.resident < 0.5
-    ):
-        return Candidate("fuse-launches")
     return Candidate("collect")
 
 
@@ -54,7 +44,7 @@ def _short(launch: Launch) -> Candidate | None:
     if launch.duration is None:
         return None
     waves = launch.rounds / launch.resident
-    if launch.duration < MICRO or (launch.duration < SHORT and waves < 0.5):
+    if launch.duration < TINY or (launch.duration < SHORT and 0 < waves < 0.5):
         own = launch.own
         removes = None if own is None else 1 - own / launch.duration
         return Candidate("fuse-launches", removes, metric="kernel_duration", to=0.9)

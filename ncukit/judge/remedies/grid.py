@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncukit.judge.grid import turnover
+from ncukit.judge.occupancy import AGREE
 from ncukit.judge.remedies.candidate import Candidate
 from ncukit.judge.remedies.launch import Launch
 
-AGREE = 0.03
-"""Predicted and measured idle time agree within this share of the time."""
 IDLE = 0.05
 """Idle share from which it is worth a change."""
 BRIEF = 500.0
@@ -35,7 +35,7 @@ def whole_waves(launch: Launch) -> Iterator[Candidate]:
     if launch.active is None or launch.rounds <= 1:
         return
     idle = 1 - launch.active
-    if idle >= IDLE and abs(launch.predicted - launch.active) <= AGREE:
+    if idle >= IDLE and abs(launch.predicted - launch.active) <= AGREE / 100:
         yield Candidate("whole-waves", idle, 0.0, 2, "sm_active_pct", 1.03, rises=True)
 
 
@@ -58,13 +58,9 @@ def brief_blocks(launch: Launch) -> Iterator[Candidate]:
         removes = 1 - (launch.active or 0.7)
         yield Candidate("smaller-blocks", removes, 0.0, 0, "sm_active_pct", 1.1, rises=True)
         return
-    achieved = launch.value("achieved_occupancy_pct", 100) / max(
-        launch.value("theoretical_occupancy_pct", 100), 1
-    )
-    if achieved < 0.75:
-        left = max(
-            launch.unit("dram") / 0.92, launch.unit("l2") / 0.9, launch.unit("l1") / 0.9, launch.issue or 0
-        )
+    if turnover(launch.facts):
+        achieved = launch.value("achieved_occupancy_pct") / launch.value("theoretical_occupancy_pct", 100)
+        left = max(launch.issue or 0, *(launch.fullness(id) for id in ("dram", "l2", "l1")))
         left = launch.floor + (1 - launch.floor) * left
         yield Candidate(
             "more-work-per-block", 1 - achieved, left, 0, "achieved_occupancy_pct", 1.2, rises=True

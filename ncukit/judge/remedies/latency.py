@@ -32,7 +32,7 @@ def pipelines(launch: Launch) -> Iterator[Candidate]:
     groups += launch.stalled("tensor_group_wait")
     waiting = max(behind, groups, launch.stalled("global_memory_dependency") if launch.sampled else 0.0)
     if waiting >= MATTERS and launch.busiest < 0.8:
-        left = max(launch.unit("tensor") / 0.9, launch.unit("dram") / 0.92, launch.unit("l2"))
+        left = max(launch.fullness("tensor"), launch.fullness("dram"), launch.unit("l2"))
         yield Candidate(
             "deeper-pipeline", min(waiting, STAGES), left, 2, "stall_share_memory_dependency_pct", 0.8
         )
@@ -61,7 +61,7 @@ def barriers(launch: Launch) -> Iterator[Candidate]:
     waiting = launch.stalled("block_barrier")
     if launch.pipelined or waiting < 0.3 or launch.busiest > 0.8:
         return
-    left = max(launch.unit("dram") / 0.92, launch.unit("lsu"), launch.issue or 0.0)
+    left = max(launch.fullness("dram"), launch.unit("lsu"), launch.issue or 0.0)
     polled = any("STRONG" in row.opcode for row in launch.rows if row.opcode.startswith("LD"))
     if polled:
         yield Candidate("more-work-per-block", waiting, left, 1, "stall_share_synchronization_pct", 0.7)

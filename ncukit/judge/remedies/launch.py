@@ -6,10 +6,11 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ncukit.judge.facts import Facts
+from ncukit.judge.occupancy import WHOLE
 from ncukit.model.source import ENOUGH_SAMPLES, SassRow
+from ncukit.record import dataclass
 
 RAMP = 4e-6
 """[s] Launch, ramp and drain that the grid does not explain (2 to 6 µs)."""
@@ -41,6 +42,11 @@ class Launch:
         """Return how full unit ``id`` was (0 to 1); 0 where it was not measured."""
         share = self.facts.shares.units.get(id)
         return 0.0 if share is None else share.percent / 100
+
+    def fullness(self, id: str) -> float:
+        """Return the share of what the best kernels get out of unit ``id`` (0 to 1); 0 where not measured."""
+        share = self.facts.shares.units.get(id)
+        return 0.0 if share is None else share.fullness / 100
 
     @functools.cached_property
     def busiest(self) -> float:
@@ -86,7 +92,7 @@ class Launch:
     @functools.cached_property
     def predicted(self) -> float:
         """Share of the time in which a mean SM has work if all blocks take equally long, in rounds."""
-        return min(1.0, self.rounds) if self.rounds <= 1 else self.rounds / math.ceil(self.rounds)
+        return self.rounds if self.rounds <= 1 else self.rounds / math.ceil(self.rounds - WHOLE)
 
     @functools.cached_property
     def ramp(self) -> float:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from ncukit.judge.grid import hot_address, system_memory
 from ncukit.judge.remedies.candidate import Candidate
 from ncukit.judge.remedies.launch import Launch, opcode
 
@@ -19,29 +20,26 @@ REQUESTS = 0.75
 """Share of LSU issue from which requests themselves are the limit."""
 USEFUL = 0.6
 """Share of the arithmetic peak that well-tiled kernels reach."""
-HOT = 25.0
-"""[%] Use of one slice of L2 from which it can hold up the launch."""
-MANY_TIMES = 8
 COMPULSORY = 1.2
 """Bytes moved over bytes needed up to which nothing is moved twice."""
 STREAM = 0.85
 """Share of the DRAM peak from which DRAM limits."""
+_BASE = re.compile(r"\[([A-Z0-9.]+)")
+CEILINGS = ("dram", "tensor", "fp32", "fp16")
+"""Units that a kernel can be done with; of others, a full one says that something could be better."""
 AT_CEILING = 0.93
 """Share of what the best kernels reach, from which a unit is at its ceiling."""
-_OFFSET = re.compile(r"\+(-?0x[0-9a-f]+)\]|\[[^\]+]*\]")
 
 
 def ceiling(launch: Launch) -> Candidate | None:
     """Return stop where the limiting unit does what it can, with no byte too many."""
-    ranked = [s for s in launch.facts.shares.ranked() if s.unit.id in ("dram", "tensor", "fp32", "fp16")]
-    for share in ranked[:1]:
-        if share.percent < AT_CEILING * share.unit.reach or launch.data_stage > 0.95:
-            continue
-        if share.unit.id == "dram" and (extra_bytes(launch) or local_heavy(launch)):
-            continue
-        top = 100 if share.unit.id == "dram" else share.unit.reach * 1.05
-        return Candidate("stop", max(0.0, 1 - share.percent / max(top, share.percent)))
-    return None
+    ranked = launch.facts.shares.ranked()
+    if not ranked or ranked[0].unit.id not in CEILINGS or ranked[0].fullness < 100 * AT_CEILING:
+        return None
+    first = ranked[0]
+    if first.unit.id == "dram" and (extra_bytes(launch) or local_heavy(launch)):
+        return None
+    return Candidate("stop", 1 - min(first.percent / 100, 1.0))
 
 
 def extra_bytes(launch: Launch) -> bool:
@@ -59,7 +57,7 @@ def local(launch: Launch) -> Iterator[Candidate]:
     """Yield the end of local traffic: spills where the compiler ran out of registers, arrays elsewhere."""
     share = launch.value("l2_local_share_pct") / 100
     of_inst = launch.value("local_inst_share_pct") / 100
-    ports = max(launch.unit("l2"), launch.unit("dram") / 0.92, launch.unit("l1"))
+    ports = max(launch.unit("l2"), launch.fullness("dram"), launch.unit("l1"))
     if not (share >= 0.5 and ports >= 0.5) and not (of_inst >= 0.1 and launch.busiest < BUSY):
         return
     registers = launch.value("registers_per_thread")
@@ -84,7 +82,7 @@ def spread_lanes(launch: Launch) -> Iterator[Candidate]:
     ways, stage = launch.ways, launch.data_stage
     if stage < BUSY or ways is None or ways < SPREAD:
         return
-    left = max(launch.unit("lsu") / 0.9, launch.unit("dram") / 0.92, launch.issue or 0.0)
+    left = max(launch.fullness("lsu"), launch.fullness("dram"), launch.issue or 0.0)
     removes = 1 - NARROW / ways
     if _is_shared(launch) and not _serialised(launch):
         yield Candidate(
@@ -183,7 +181,7 @@ def narrow_accesses(launch: Launch) -> Iterator[Candidate]:
     if not 0.5 <= lsu < REQUESTS or ways is None or ways > NARROW or lsu < launch.busiest - 0.02:
         return
     if (launch.issue or 0) < lsu and launch.shared < 16384:
-        left = max(launch.issue or 0.0, launch.unit("dram") / 0.92, lsu / 2)
+        left = max(launch.issue or 0.0, launch.fullness("dram"), lsu / 2)
         yield Candidate("vectorize-access", 1 - lsu, left, 1, "inst_executed", 0.8)
 
 
@@ -191,37 +189,23 @@ def stores(launch: Launch) -> Iterator[Candidate]:
     """Yield whole sectors where L2's input is full of parts of them."""
     sectors = launch.value("global_store_sectors_per_request")
     if launch.unit("l2") >= BUSY and sectors >= 16 and launch.unit("l2") > launch.unit("dram"):
-        left = max(launch.unit("dram") / 0.92 * 1.1, 4 / sectors)
+        left = max(launch.fullness("dram") * 1.1, 4 / sectors)
         yield Candidate("coalesce", 1 - 4 / sectors, left, 1, "global_store_sectors", 0.5)
 
 
 def atomics(launch: Launch) -> Iterator[Candidate]:
-    """Yield a reduction before the atomic where warps wait behind it, or one slice works all the time."""
+    """Yield a reduction before the atomic where warps wait behind it, or one address takes all it can."""
     waiting = launch.waits_for("ATOM", "ATOMG", "RED", "REDG", "ATOMS")
     if waiting >= 0.2:
         yield Candidate("privatise-atomics", waiting, launch.issue or 0.0, 1, "l2_sectors_from_l1", 0.7)
-    busy = launch.number("l2_atomic_unit_cycles_per_cycle") or launch.value("l2_atomics_per_cycle")
-    quiet = launch.busiest < 0.15 and launch.value("achieved_occupancy_pct") > 70
-    if hot_slice(launch) or (busy >= 0.5 and (quiet or launch.busiest < BUSY)):
+    busy = launch.value("l2_atomic_unit_cycles_per_cycle") >= 0.5 and launch.busiest < BUSY
+    if busy or hot_address(launch.facts) is not None:
         yield Candidate("privatise-atomics", 0.9, max(launch.busiest, 0.1), 1, "l2_sectors_from_l1", 0.7)
-
-
-def hot_slice(launch: Launch) -> bool:
-    """Return whether one slice of L2 works many times as much as the mean one: few addresses."""
-    busiest = launch.value("l2_busiest_slice_pct")
-    return busiest >= HOT and busiest >= MANY_TIMES * 100 * launch.unit("l2")
 
 
 def off_device(launch: Launch) -> Iterator[Candidate]:
     """Yield memory of the device where L2 is filled from the host, however little that is of the link."""
-    system, device = launch.value("l2_fill_sysmem_pct"), launch.value("l2_fill_device_pct")
-    read = launch.value("l2_miss_sysmem_sectors")
-    from_device = launch.number("l2_miss_device_sectors")
-    if hot_slice(launch):
-        return
-    if (system > 0 and system > 4 * device) or (
-        from_device is not None and read > 4 * from_device and read > 1000
-    ):
+    if system_memory(launch.facts) is not None:
         left = max(launch.issue or 0.0, launch.busiest, 0.1)
         yield Candidate("keep-on-device", 0.95, left, 0, "l2_miss_sysmem_sectors", 0.5)
 
@@ -238,20 +222,15 @@ def full_dram(launch: Launch) -> Iterator[Candidate]:
     elif extra_bytes(launch):
         yield Candidate("coalesce", 0.3, launch.issue or 0.0, 1, "dram_bytes", 0.8)
     elif launch.value("block_size", 1024) <= 128 or launch.value("global_load_sectors_per_request", 9) <= 4:
-        yield Candidate("more-in-flight", 1 - dram / 0.92, 0.0, 1, "dram_throughput_pct", 1.1, rises=True)
+        yield Candidate(
+            "more-in-flight", 1 - launch.fullness("dram"), 0.0, 1, "dram_throughput_pct", 1.1, rises=True
+        )
 
 
 def consecutive(launch: Launch) -> bool:
-    """Return whether a thread loads neighbouring bytes one by one: four narrow loads at one base."""
+    """Return whether a thread loads neighbouring bytes one by one: four byte loads at one base."""
     bases: Counter[str] = Counter()
     for row in launch.rows:
-        name = row.opcode
-        if opcode(row) == "LDG" and not any(width in name for width in (".64", ".128")):
-            base = re.search(r"\[([A-Z0-9.]+)", row.text)
-            if base:
-                bases[base[1]] += 1
-    return bool(bases) and max(bases.values()) >= 4 and (".U8" in _names(launch) or ".S8" in _names(launch))
-
-
-def _names(launch: Launch) -> str:
-    return " ".join(row.opcode for row in launch.rows if opcode(row) == "LDG")
+        if opcode(row) == "LDG" and row.opcode.endswith((".U8", ".S8")):
+            bases.update(_BASE.findall(row.text))
+    return max(bases.values(), default=0) >= 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from ncukit.judge.facts import Call, Facts
 from ncukit.judge.ledger import DATA, EXPECT_NOTHING, entries, run
@@ -52,7 +51,7 @@ TOUCHED: Mapping[str, tuple[str, ...]] = {
 @functools.cache
 def words() -> Mapping[str, Mapping[str, str]]:
     """Return the entries of ``data/remedies.toml`` by remedy."""
-    return Worded.of(Path(DATA) / "remedies.toml")
+    return Worded.of(DATA / "remedies.toml")
 
 
 def propose(facts: Facts, call: Call, findings: Sequence[Finding]) -> tuple[Trial, tuple[Alternative, ...]]:

@@ -24,8 +24,7 @@ def instructions(launch: Launch) -> Iterator[Candidate]:
     if launch.unit("lsu") >= issue and launch.unit("lsu") >= integer:
         return
     next_unit = max(
-        launch.unit(id) / (0.92 if id == "dram" else 1.0)
-        for id in ("dram", "l2", "fp64", "fp32", "fp16", "tensor", "lsu", "xu")
+        launch.fullness(id) for id in ("dram", "l2", "fp64", "fp32", "fp16", "tensor", "lsu", "xu")
     )
     if _addresses(launch):
         yield Candidate("fewer-integer", 0.3, max(next_unit, 0.3), 1, "inst_executed", 0.85)
