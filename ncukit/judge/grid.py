@@ -137,6 +137,8 @@ def empty_sms(f: Facts) -> Call | None:
         return latency("tail")
     if gaps := _gaps(f):
         return gaps
+    if (hidden := hot_address(f) or system_memory(f)) is not None:  # before unequal work
+        return hidden
     if unequal(f):
         return latency("imbalance", "sms")
     idle = 100 - active

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
@@ -66,9 +67,13 @@ class Shares:
 
     def ranked(self) -> list[Share]:
         """Return the units that can limit a kernel, fullest first; at a tie the one that is named first."""
-        return sorted((s for s in self.units.values() if s.unit.cls), key=lambda s: -s.fullness)
+        return list(self._ranked)
 
-    @property
+    @functools.cached_property
+    def _ranked(self) -> tuple[Share, ...]:
+        return tuple(sorted((s for s in self.units.values() if s.unit.cls), key=lambda s: -s.fullness))
+
+    @functools.cached_property
     def top(self) -> float:
         """Share of the busiest unit [%]; 0 when no unit was measured."""
         return max((s.percent for s in self.units.values() if s.unit.cls), default=0.0)

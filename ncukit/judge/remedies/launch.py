@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ncukit.judge.facts import Facts
+from ncukit.judge.grid import RAMP
 from ncukit.judge.occupancy import WHOLE
 from ncukit.model.source import ENOUGH_SAMPLES, SassRow
 from ncukit.record import dataclass
 
-RAMP = 4e-6
-"""[s] Launch, ramp and drain that the grid does not explain (2 to 6 µs)."""
 FLOOR = 3e-6
 """[s] Launch and drain that no change inside a kernel takes away."""
 LOADS = frozenset({"LDG", "LD"})
